@@ -12,7 +12,7 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, VERTICAL
 from attention_atlas.models.task_heads import answer_texts, passage_pieces
-from attention_atlas.studies.guan2020.ablations import Answers, Condition, answer_all, conditions, sentence_ids
+from attention_atlas.studies.guan2020.ablations import UNCHANGED, Answers, Condition, answer_all, conditions, sentence_ids
 from benchmarks.timing import report, side_by_side
 
 LAYERS, HEADS, QUESTIONS, BATCH, LONGEST = 6, 12, 24, 8, 384
@@ -36,7 +36,8 @@ def run() -> None:
         for layer in range(LAYERS)
         for head in range(HEADS)
     }
-    rows = [c for c in conditions(types, HEADS, 0, 0, "stops", False, 0) if c.sentences in ("", "segments")]
+    settings = {"random_sets": 0, "permutations": 0, "sentences": "stops", "renormalise": False}
+    rows = [c for c in conditions(types, HEADS, settings, 0) if c.sentences in ("", "segments")]
     answers_by_method: dict[str, Answers] = {}
 
     def together() -> None:
@@ -96,10 +97,13 @@ def _evaluations(
                 inputs = {name: torch.nn.functional.pad(value, (0, missing)) for name, value in inputs.items()}
             length = inputs["input_ids"].shape[1]
             with torch.inference_mode(), watch(model, plan=condition.plan if condition else None) as session:
-                ids = sentence_ids(batch, length, condition.sentences, "none") if condition and condition.sentences else None
+                ids = None
+                if condition and condition.sentences:
+                    ids = sentence_ids(batch, condition.sentences, "none")
+                    ids = torch.nn.functional.pad(ids, (0, length - ids.shape[1]), value=-1)
                 session.batch(inputs["attention_mask"], ids)
                 output = model(**inputs)
             texts = answer_texts(batch, output.start_logits, output.end_logits, passage_pieces(batch, length))
             row_answers.update(zip((example.record for example in batch), texts, strict=True))
-        answers[(condition.row, condition.sentences, 0) if condition else (1, "", 0)] = row_answers
+        answers[(condition or UNCHANGED)[:4]] = row_answers
     return answers

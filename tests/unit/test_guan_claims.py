@@ -51,25 +51,19 @@ def level_for(verdict, plain=10.0, moved=40.0):
 
 
 @VERDICTS
-def test_diagonal_heads_cost_most(verdict):
-    claim = verdict_of("Pruning Diagonal heads costs the most", made_up({PRUNED[DIAGONAL]: level_for(verdict)}))
+@pytest.mark.parametrize(
+    ("statement", "row", "others", "sign"),
+    [
+        ("Pruning Diagonal heads costs the most", PRUNED[DIAGONAL], {}, 1),
+        ("Pruning Vertical heads costs the least", PRUNED[VERTICAL], {}, -1),
+        ("Substitution by 1/L costs more", UNIFORMED[DENSE], dict.fromkeys(UNIFORMED.values(), 50.0), 1),
+    ],
+)
+def test_the_order_of_drops_gives_each_verdict(verdict, statement, row, others, sign):
+    claim = verdict_of(statement, made_up(others | {row: 10 + sign * (level_for(verdict) - 10)}))
     assert claim.verdict == verdict
     assert (claim.n, claim.unit) == (PASSAGES, "passages")
-    assert claim.level == pytest.approx(1 - 0.05 / 3)
-
-
-@VERDICTS
-def test_vertical_heads_cost_least(verdict):
-    drops = made_up({PRUNED[VERTICAL]: 20 - level_for(verdict)})
-    assert verdict_of("Pruning Vertical heads costs the least", drops).verdict == verdict
-
-
-@VERDICTS
-def test_uniform_attention_costs_more_than_pruning(verdict):
-    rows = dict.fromkeys(UNIFORMED.values(), 50.0) | {UNIFORMED[DENSE]: level_for(verdict)}
-    claim = verdict_of("Substitution by 1/L costs more", made_up(rows))
-    assert claim.verdict == verdict
-    assert verdict == HOLDS or "Dense: substituted by 1/L - pruned" in claim.statistic, "the part that decides is named"
+    assert claim.level == pytest.approx(1 - 0.05 / (4 if others else 3))
 
 
 @VERDICTS
@@ -144,21 +138,15 @@ def test_types_of_layers_that_differ_have_no_order(data_sets):
     [(50.0, 39, HOLDS), (-50.0, 39, DOES_NOT_HOLD), (10.0, 39, UNDECIDED), (50.0, 38, NOT_TESTED), (50.0, 0, NOT_TESTED)],
 )
 def test_a_type_matters_beside_permuted_types(drop, number, verdict):
-    permuted = np.linspace(5, 15, number)
     drops = made_up({PRUNED[DENSE]: drop}, noise=0.0)
-    claim = verdict_of(MATTERS, drops, permuted=permuted)
+    claim = verdict_of(MATTERS, drops, permuted=np.linspace(5, 15, number))
     assert claim.verdict == verdict
     assert claim.n == number
-    if number < 39:
-        assert "39 are needed (setting permutations)" in claim.ours
-    else:
+    assert ("39 are needed (setting permutations)" in claim.ours) == (number < 39)
+    if number == 39:
         assert (claim.ci_low, claim.ci_high) == pytest.approx((drop - 15, drop - 5))
-
-
-def test_a_permutation_that_costs_as_much_leaves_the_claim_open():
-    permuted = [10.0] * 38 + [50.0]
-    drops = made_up({PRUNED[DENSE]: 50.0}, noise=0.0)
-    assert verdict_of(MATTERS, drops, permuted=permuted).holds is None
+        # A permutation that costs as much leaves the claim open.
+        assert verdict_of(MATTERS, drops, permuted=[10.0] * 38 + [drop]).verdict in (UNDECIDED, DOES_NOT_HOLD)
 
 
 def test_a_type_that_no_cluster_fits_is_not_tested():
@@ -177,47 +165,25 @@ def test_a_type_that_no_cluster_fits_is_not_tested():
             assert claim == all_named[claim.statement]
 
 
-def test_types_are_compared_with_the_number_of_their_heads():
-    drops = made_up({PRUNED[DIAGONAL]: 50.0}, noise=0.0)
-    types = TYPES_BY_LAYER[(TYPES_BY_LAYER["type"] != VERTICAL) | (TYPES_BY_LAYER["head"] == 1)]
-    types = types[(types["type"] != VERTICAL) | (types["layer"] == types.loc[types["type"] == VERTICAL, "layer"].min())]
-    numbers = types["type"].value_counts()
-    for start in (
-        "Pruning Diagonal heads costs the most",
-        "Pruning Vertical heads costs the least",
-        "Substitution by 1/L costs more",
-    ):
-        ours = verdict_of(start, drops, types).ours
-        assert f"Dense {drops[PRUNED[DENSE], ''].mean():.1f}" in ours
-        assert f"({numbers[DENSE]} heads)" in ours
-        assert "(1 head)" in ours
-
-
-def test_few_passages_test_nothing():
-    claim = verdict_of("Pruning Diagonal heads costs the most", made_up({PRUNED[DIAGONAL]: 90.0}, passages=9))
-    assert claim.verdict == NOT_TESTED
-    assert claim.n == 9
+@pytest.mark.parametrize(("passages", "verdict"), [(9, NOT_TESTED), (10, HOLDS)])
+def test_few_passages_test_nothing(passages, verdict):
+    claim = verdict_of("Pruning Diagonal heads costs the most", made_up({PRUNED[DIAGONAL]: 90.0}, passages=passages))
+    assert (claim.verdict, claim.n) == (verdict, passages)
 
 
 def test_questions_on_one_passage_are_drawn_together():
-    """The interval of a claim is that of a bootstrap that copies whole passages, and wider than one over questions."""
+    """The interval of a difference is that of a bootstrap that copies whole passages, and wider than one over questions."""
     generator = np.random.default_rng(3)
-    numbers = np.repeat(np.arange(15), 6)
-    frame = pd.DataFrame(np.full((90, len(CHANGES)), 10.0), index=numbers, columns=pd.MultiIndex.from_tuples(CHANGES))
-    frame[12, "segments"] = 10 + generator.normal(3, 6, 15)[numbers] + generator.normal(0, 1, 90)
-    tested = claims(frame, resamples=4000)
-    claim = next(claim for claim in tested if "rows 12 and 13; question and passage as the two sentences" in claim.statement)
+    passages = np.repeat(np.arange(15), 6)
+    difference = generator.normal(3, 6, 15)[passages] + generator.normal(0, 1, 90)
+    drops = pd.DataFrame({(12, "stops"): 10 + difference, (13, "stops"): 10.0}, index=passages)
+    (part,) = paired_parts(drops, [("within - between", (12, "stops"), (13, "stops"))], 4000, 0)
     tails = 1 - expanded_level(0.95, 15)
-    difference = (frame[12, "segments"] - frame[13, "segments"]).to_numpy()
-    means = []
-    for _ in range(4000):
-        drawn = generator.choice(15, 15)
-        means.append(np.concatenate([difference[numbers == passage] for passage in drawn]).mean())
-    low, high = np.quantile(means, [tails / 2, 1 - tails / 2])
-    assert (claim.ci_low, claim.ci_high) == pytest.approx((low, high), abs=0.25)
-    by_question = 1.96 * difference.std() / np.sqrt(90)
-    assert claim.ci_high - claim.ci_low > 1.8 * 2 * by_question
-    assert claim.value == pytest.approx(difference.mean())
+    drawn = generator.choice(15, (4000, 15))
+    means = difference.reshape(15, 6)[drawn].mean(axis=(1, 2))
+    assert (part.ci_low, part.ci_high) == pytest.approx(tuple(np.quantile(means, [tails / 2, 1 - tails / 2])), abs=0.25)
+    assert part.ci_high - part.ci_low > 1.8 * 2 * 1.96 * difference.std() / np.sqrt(90)
+    assert part.value == pytest.approx(difference.mean())
 
 
 def test_drops_by_question_and_by_permutation():

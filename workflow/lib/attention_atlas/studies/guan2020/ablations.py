@@ -7,13 +7,14 @@ import logging
 import math
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import torch
+from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from attention_atlas.attention.batches import EXTRACTION_TOKENS, batch_by_length, model_inputs
@@ -25,7 +26,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.models.card import Card
 from attention_atlas.models.task_heads import answer_texts, load_answering, passage_pieces
-from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS, SCORES, passage_interval, sentences_of
+from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS, SCORES, Action, passage_interval, sentences_of
 
 _log = logging.getLogger(__name__)
 KEY = ["row", "sentences", "drawn_from", "draw"]
@@ -49,6 +50,7 @@ class Condition(NamedTuple):
     plan: Plan
 
 
+_sentence_starts = functools.lru_cache(maxsize=1 << 10)(sentence_starts)
 UNCHANGED = Condition(BASELINE, "", "type", 0, (), Plan())
 Key = tuple[int, str, str, int]
 """The first four fields of a condition, `KEY`."""
@@ -65,42 +67,41 @@ def ablations(
     seed: int,
 ) -> pd.DataFrame:
     """Answers to questions under all conditions: one row for each window and condition, `ANSWERED`."""
-    row_conditions = conditions_of(card, head_types, settings, seed)
+    types = {(row.layer - 1, row.head - 1): str(row.cluster) for row in head_types.itertuples()}
+    if len(types) != card.layers * card.heads:
+        raise AtlasError(f"the types are those of {len(types)} heads, the model {card.name} has {card.layers * card.heads}.")
+    row_conditions = conditions(types, card.heads, settings, seed)
     _log.info("%d questions and windows under %d conditions", len(examples), 1 + len(row_conditions))
-    return answered(answer_all(model, examples, row_conditions, card.pad or 0, settings["special_tokens"]))
+    by_condition = answer_all(model, examples, row_conditions, card.pad or 0, settings["special_tokens"])
+    rows = [(*key, record, *answer) for key, by_window in by_condition.items() for record, answer in by_window.items()]
+    return pd.DataFrame(rows, columns=ANSWERED)
 
 
 def answers(examples: Examples, shards: Sequence[pd.DataFrame], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
-    """The answer to each question under each condition (the best of its windows, which may be in two shards), and the means of
-    the unchanged model under all ways of scoring.
+    """The answer to each question under each condition, `COLUMNS`: the best of its windows, which may be in two shards; and the
+    means of the unchanged model under all ways of scoring.
     """
-    by_condition = answers_of(shards)
+    by_condition: Answers = {}
+    # The table of a shard beyond the limit is empty.
+    for row in pd.concat([shard for shard in shards if len(shard)]).itertuples(index=False):
+        by_condition.setdefault((row.row, row.sentences, row.drawn_from, row.draw), {})[row.record] = (row.answer, row.score)
+    numbers, rows = _passages(examples), []
+    for (key, by_window), (question, windows) in product(by_condition.items(), _windows(examples).items()):
+        squad_item, text = question_of(windows[0]), _best_answer(by_window, windows)
+        rows.append((*key, question, numbers[squad_item.context], text, *score(text, squad_item.answers)))
     return {
-        "answers": pd.DataFrame(scored_rows(by_condition, examples), columns=COLUMNS),
+        "answers": pd.DataFrame(rows, columns=COLUMNS),
         "baselines": baselines(by_condition[UNCHANGED[:4]], examples, resamples, seed),
     }
 
 
-def conditions_of(card: Card, head_types: pd.DataFrame, settings: Mapping[str, Any], seed: int) -> list[Condition]:
-    types = {(row.layer - 1, row.head - 1): str(row.cluster) for row in head_types.itertuples()}
-    if len(types) != card.layers * card.heads:
-        raise AtlasError(f"the types are those of {len(types)} heads, the model {card.name} has {card.layers * card.heads}.")
-    numbers = settings["random_sets"], settings["permutations"]
-    return conditions(types, card.heads, *numbers, settings["sentences"], settings["renormalise"], seed)
-
-
 def conditions(
-    types: Mapping[tuple[int, int], str],
-    heads_a_layer: int,
-    random_sets: int,
-    permutations: int,
-    splitter: str,
-    renormalise: bool,
-    seed: int,
+    types: Mapping[tuple[int, int], str], heads_a_layer: int, settings: Mapping[str, Any], seed: int
 ) -> list[Condition]:
     """Every row under every definition of a sentence, for the heads of its types, for random sets of other heads of the same
     layers, and, where it prunes one type, for permutations of the types. types: (layer, head) from 0 -> type.
     """
+    random_sets, permutations = settings["random_sets"], settings["permutations"]
     row_conditions = []
     for row in ROWS:
         type_heads = tuple(sorted(head for head, name in types.items() if name in row.types))
@@ -110,8 +111,8 @@ def conditions(
             permuted = permuted_sets(type_heads, heads_a_layer, permutations, seed)
             sets += [("permuted", n, heads) for n, heads in enumerate(permuted, 1)]
         row_conditions += [
-            Condition(row.number, sentences, *drawn, plan_of(drawn[2], row.action, renormalise))
-            for sentences in sentences_of(row, splitter)
+            Condition(row.number, sentences, *drawn, plan_of(drawn[2], row.action, settings["renormalise"]))
+            for sentences in sentences_of(row, settings["sentences"])
             for drawn in sets
         ]
     return row_conditions
@@ -155,7 +156,7 @@ def _drawn(sizes: Mapping[int, int], drawn_from: Mapping[int, Sequence[int]], ge
     )
 
 
-def plan_of(heads: Heads, action: str, renormalise: bool = False) -> Plan:
+def plan_of(heads: Heads, action: Action, renormalise: bool) -> Plan:
     plan = Plan()
     for layer in sorted({layer for layer, _ in heads}):
         layer_heads = [head for head_layer, head in heads if head_layer == layer]
@@ -164,7 +165,7 @@ def plan_of(heads: Heads, action: str, renormalise: bool = False) -> Plan:
         elif action == "uniform":
             plan = plan.uniform(layer, layer_heads)
         else:
-            plan = plan.drop(layer, layer_heads, which="intra" if action == "intra" else "inter", renormalise=renormalise)
+            plan = plan.drop(layer, layer_heads, which=action, renormalise=renormalise)
     return plan
 
 
@@ -192,33 +193,10 @@ def sentence_of_pieces(example: Example, sentences: str, special_tokens: str) ->
     return of_piece[1:]
 
 
-@functools.lru_cache(maxsize=1 << 10)
-def _sentence_starts(context: str) -> list[int]:
-    return sentence_starts(context)
-
-
-def sentence_ids(batch: Sequence[Example], length: int, sentences: str, special_tokens: str) -> torch.Tensor:
-    """[example, length] of `sentence_of_pieces`, -1 for padding."""
-    ids = torch.full((len(batch), length), -1, dtype=torch.long)
-    for row, example in enumerate(batch):
-        of_piece = sentence_of_pieces(example, sentences, special_tokens)
-        ids[row, : len(of_piece)] = torch.tensor(of_piece)
-    return ids
-
-
-def answered(answers: Answers) -> pd.DataFrame:
-    """A row for every condition and window: `ANSWERED`."""
-    rows = [(*key, record, *answer) for key, by_window in answers.items() for record, answer in by_window.items()]
-    return pd.DataFrame(rows, columns=ANSWERED)
-
-
-def answers_of(frames: Sequence[pd.DataFrame]) -> Answers:
-    """Answers from tables of `answered`, one for each shard."""
-    answers: Answers = {}
-    # The table of a shard beyond the limit is empty.
-    for row in pd.concat([frame for frame in frames if len(frame)]).itertuples(index=False):
-        answers.setdefault((row.row, row.sentences, row.drawn_from, row.draw), {})[row.record] = (row.answer, row.score)
-    return answers
+def sentence_ids(batch: Sequence[Example], sentences: str, special_tokens: str) -> torch.Tensor:
+    """[example, piece] of `sentence_of_pieces`, -1 for padding to the longest example."""
+    ids = [torch.tensor(sentence_of_pieces(example, sentences, special_tokens)) for example in batch]
+    return pad_sequence(ids, batch_first=True, padding_value=-1)
 
 
 def answer_all(
@@ -237,22 +215,13 @@ def answer_all(
     for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of questions"):
         inputs = model_inputs(model, batch, pad)
         mask = inputs["attention_mask"]
-        length = mask.shape[1]
-        allowed = passage_pieces(batch, length).to(mask.device)
-        ids = {kind: sentence_ids(batch, length, kind, special_tokens).to(mask.device) for kind in definitions}
+        allowed = passage_pieces(batch, mask.shape[1]).to(mask.device)
+        ids = {kind: sentence_ids(batch, kind, special_tokens).to(mask.device) for kind in definitions}
         plans = ((condition.plan, ids.get(condition.sentences)) for condition in row_conditions)
         for condition, output in zip((UNCHANGED, *row_conditions), outputs_under(model, inputs, plans), strict=True):
             texts = answer_texts(batch, output.start_logits, output.end_logits, allowed)
             answers[condition[:4]].update(zip((example.record for example in batch), texts, strict=True))
     return answers
-
-
-def scored_rows(answers: Answers, examples: Sequence[Example]) -> Iterator[tuple[Any, ...]]:
-    """A row for every condition and question: `COLUMNS`."""
-    numbers = _passages(examples)
-    for (key, by_window), (question, windows) in product(answers.items(), _windows(examples).items()):
-        squad_item, text = question_of(windows[0]), _best_answer(by_window, windows)
-        yield *key, question, numbers[squad_item.context], text, *score(text, squad_item.answers)
 
 
 def _best_answer(by_window: Mapping[int, tuple[str, float]], windows: Sequence[Example]) -> str:

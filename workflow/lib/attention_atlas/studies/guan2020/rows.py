@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,15 @@ BASELINE = 1
 """Number of the row in which no head is changed."""
 
 
+Action = Literal["zero", "uniform", "intra", "inter"]
+
+
 class Row(NamedTuple):
     """A row of Table 2 or 3 of the paper: its number, its table, the action, and the types whose heads are changed."""
 
     number: int
     item: str
-    action: str
+    action: Action
     types: tuple[str, ...]
 
 

@@ -40,12 +40,10 @@ def check(config: Config, run: str, place: str) -> None:
         AtlasError: names the key.
     """
     settings = config["runs"][run][ID]
-    corpora_of_keys = {"questions": settings["questions"]}
     base = config["models"][study_model(config, run, ID)]
     for name, pair in settings["compared"].items():
         check_known(pair["model"], config["models"], "model", f"{place}.compared.{name}.model")
         check_known(pair["corpus"], config["corpora"], "corpus", f"{place}.compared.{name}.corpus")
-        corpora_of_keys[f"compared.{name}.corpus"] = pair["corpus"]
         compared = config["models"][pair["model"]]
         if (compared["layers"], compared["heads"]) != (base["layers"], base["heads"]):
             raise AtlasError(
@@ -53,7 +51,8 @@ def check(config: Config, run: str, place: str) -> None:
                 f"{compared['heads']} heads, the study's model {base['layers']} of {base['heads']}; compare models of one "
                 "shape."
             )
-    for key, corpus in corpora_of_keys.items():
+    compared_corpora = {f"compared.{name}.corpus": pair["corpus"] for name, pair in settings["compared"].items()}
+    for key, corpus in ({"questions": settings["questions"]} | compared_corpora).items():
         if config["corpora"][corpus]["level"] != "tokens":
             raise AtlasError(f"config: {place}.{key}: distances are those of word pieces, so the corpus needs level: tokens.")
 

@@ -162,14 +162,16 @@ def _rows(item: str, answers: pd.DataFrame, head_types: pd.DataFrame, resamples:
     """The rows of Table 2 or 3, in percent. unnamed: the clusters of the row that do not fit their type."""
     baseline = answers[answers["row"] == BASELINE]
     unnamed = unnamed_clusters(head_types)
-    records = [_record(baseline, baseline, {"row": BASELINE, "heads": 0}, resamples, seed)]
+    unchanged = {"row": BASELINE, "action": None, "types": None, "sentences": None, "heads": 0}
+    records = [unchanged | _scores(baseline, baseline, resamples, seed) | {"unnamed": None}]
     for row in ROWS:
         row_answers = answers[answers["row"] == row.number]
         heads = head_types[head_types["cluster"].isin(row.types)]
         for sentences in row_answers["sentences"].unique() if row.item == item else ():
             facts = {"row": row.number, "action": row.action, "types": "+".join(row.types), "sentences": sentences or None}
-            facts |= {"heads": len(heads), "unnamed": "+".join(kind for kind in row.types if kind in unnamed) or None}
-            records.append(_record(row_answers[row_answers["sentences"] == sentences], baseline, facts, resamples, seed))
+            facts |= {"heads": len(heads)}
+            facts |= _scores(row_answers[row_answers["sentences"] == sentences], baseline, resamples, seed)
+            records.append(facts | {"unnamed": "+".join(kind for kind in row.types if kind in unnamed) or None})
     frame, published = pd.DataFrame(records), load_published("guan2020")
     for score in SCORES:
         # The baseline is a row of the paper's Table 2.
@@ -178,10 +180,9 @@ def _rows(item: str, answers: pd.DataFrame, head_types: pd.DataFrame, resamples:
     return frame
 
 
-def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any], resamples: int, seed: int) -> dict[str, Any]:
+def _scores(answers: pd.DataFrame, baseline: pd.DataFrame, resamples: int, seed: int) -> dict[str, Any]:
     of_types, of_others = (answers[answers["drawn_from"] == source] for source in ("type", "others"))
-    record = {name: facts.get(name) for name in ("row", "action", "types", "sentences", "heads")}
-    record |= {"n": len(of_types), "passages": int(of_types["passage"].nunique())}
+    record: dict[str, Any] = {"n": len(of_types), "passages": int(of_types["passage"].nunique())}
     for score in SCORES:
         values = of_types[score].to_numpy(float)
         drops = baseline[score].to_numpy(float) - values
@@ -192,7 +193,7 @@ def _record(answers: pd.DataFrame, baseline: pd.DataFrame, facts: dict[str, Any]
         random = baseline[score].mean() - of_others.groupby("draw")[score].mean()
         record |= {f"{score}_random_drop": random.mean(), f"{score}_random_min": random.min()}
         record |= {f"{score}_random_max": random.max()}
-    return record | {"random_sets": of_others["draw"].nunique(), "unnamed": facts.get("unnamed")}
+    return record | {"random_sets": of_others["draw"].nunique()}
 
 
 def _scores_note(frame: pd.DataFrame) -> str:

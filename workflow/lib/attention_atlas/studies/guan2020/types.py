@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.manifold import TSNE
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
-from attention_atlas.attention.cache import Attention, CachedExample, widened
+from attention_atlas.attention.cache import Attention, RepeatedAttention, widened
 from attention_atlas.corpora.examples import Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
@@ -46,15 +46,6 @@ class Features:
     """Features of heads: values [option, example, layer, head, 21], options as in `alternatives`."""
 
     values: npt.NDArray[np.float32]
-
-    @property
-    def examples(self) -> int:
-        return self.values.shape[1]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Layers and heads."""
-        return self.values.shape[2], self.values.shape[3]
 
     def by_example(self, options: FeatureOptions) -> Floats:
         """[example, head, 21] under some options, heads in the order of layers."""
@@ -84,7 +75,7 @@ _COUNTS = (3, 4, 5)
 
 def head_types(
     features: Mapping[str, Features],
-    attention: Attention,
+    attention: RepeatedAttention,
     options: Mapping[str, Any],
     method: str,
     fits: int,
@@ -100,8 +91,8 @@ def head_types(
     chosen, measured = FeatureOptions(**options), features["squad"]
     means = measured.means(chosen)
     types = types_of(means, seed, method)
-    heads = head_rows(np.asarray(types.names, dtype=object).reshape(measured.shape), "type")
-    typed = heads.assign(cluster=types.clusters, n=measured.examples).join(pd.DataFrame(means, columns=list(FEATURES)))
+    heads = head_rows(np.asarray(types.names, dtype=object).reshape(measured.values.shape[2:4]), "type")
+    typed = heads.assign(cluster=types.clusters, n=measured.values.shape[1]).join(pd.DataFrame(means, columns=list(FEATURES)))
     typed.insert(0, "model", model)
     places = TSNE(perplexity=min(perplexity, (len(means) - 1) / 3), init="pca", random_state=seed).fit_transform(means)
     return maps(attention, typed) | {
@@ -143,7 +134,7 @@ def models(
             refitted = types_of(means, seed, method).names
             by_fit = {"reused": tuple(type_of_cluster[cluster] for cluster in nearest), "refitted": refitted}
         for fit in FITS:
-            rows = head_rows(np.asarray(by_fit[fit], dtype=object).reshape(measured.shape), "type")
+            rows = head_rows(np.asarray(by_fit[fit], dtype=object).reshape(measured.values.shape[2:4]), "type")
             frames.append(rows.assign(model=name, fit=fit))
     return pd.concat(frames, ignore_index=True)[["model", "fit", "layer", "head", "type"]]
 
@@ -221,16 +212,10 @@ _CELLS = 24
 _PER_TYPE = 2
 
 
-def maps(attention: Attention, head_types: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def maps(attention: RepeatedAttention, head_types: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Maps of Figure 1 (the two heads nearest to the mean of each type) and of Figure 5 (all heads, means over blocks)."""
-    # The first example of a suitable length, else the shortest.
-    example: CachedExample | None = None
-    for candidate in attention:
-        is_suitable = _SHORT <= len(candidate.tokens) <= _LONG
-        if is_suitable or example is None or len(candidate.tokens) < len(example.tokens):
-            example = candidate
-        if is_suitable:
-            break
+    suitable = (example for example in attention if _SHORT <= len(example.tokens) <= _LONG)
+    example = next(suitable, None) or min(attention, key=lambda shown: len(shown.tokens), default=None)
     if example is None:
         raise AtlasError("there is no example to draw: every record of the first shard was dropped.")
     weights = widened(example.maps)

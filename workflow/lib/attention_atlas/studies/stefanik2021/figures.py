@@ -209,11 +209,8 @@ def ablation(ablation: pd.DataFrame, cumulative_ablation: pd.DataFrame, fine_tun
     _draw_heads(axes[0], mean.assign(value=mean["delta"]), change("token F1"), significant)
     axes[0].set_title(f"Mean over seeds: {len(significant)} of {len(mean)} heads significant")
     seeds = sorted(by_seed["seed"].astype(str).unique())
-    of_seeds = {
-        "hue": "seed",
-        "hue_order": [f"seed {name}" for name in seeds],
-        "palette": sns.color_palette("crest", len(seeds)),
-    }
+    names = [f"seed {name}" for name in seeds]
+    of_seeds = {"hue": "seed", "hue_order": names, "palette": sns.color_palette("crest", len(names))}
     bars = {"bins": list(centred_edges(by_seed["delta"].to_numpy(np.float64))), "multiple": "stack", "alpha": 0.95}
     named = by_seed.assign(seed=[f"seed {name}" for name in by_seed["seed"]])
     sns.histplot(named, x="delta", **of_seeds, **bars, linewidth=0.3, ax=axes[1])

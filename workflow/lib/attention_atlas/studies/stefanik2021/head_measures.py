@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import (
-    EFFECT,
-    LINGUISTIC,
-    Caution,
-    Examples,
-    Measure,
-    Source,
-    where,
-)
+from attention_atlas.methods.head_measures import EFFECT, LINGUISTIC, Caution, Examples, Measure, Source, where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,17 +88,12 @@ MEASURES = (
     ),
     Source(
         "stefanik2021/ablation",
-        # A bootstrap over few documents is too narrow: the intervals by exchanges are used, which are simultaneous for all
-        # heads.
+        # Intervals by exchanges, simultaneous for all heads: a bootstrap over few documents is too narrow.
         where("delta", "tagger_without", ("adjusted_low", "adjusted_high"), "p_adjusted", **_MEAN),
         (_REMOVED,),
         ("seed", "metric", "layer", "head", "delta", "adjusted_low", "adjusted_high", "p_adjusted"),
         Examples("documents", where("documents", "tagger_without", **_MEAN), ("documents",)),
-        Caution(
-            "stefanik2021/fine_tuning",
-            ("seed", "model", "metric", "value", "delta_low", "delta_high"),
-            removal_caution,
-        ),
+        Caution("stefanik2021/fine_tuning", ("seed", "model", "metric", "value", "delta_low", "delta_high"), removal_caution),
         family=True,
         group=EFFECT,
     ),

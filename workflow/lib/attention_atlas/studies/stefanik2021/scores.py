@@ -1,11 +1,7 @@
-"""F1 of fine-tuned taggers, whole, pruned and without each head, and of keyphrase extractors on the same test documents.
+"""F1 of keyphrase extractors, and of fine-tuned taggers, on the same test documents.
 
-Values of columns that tables, figures and claims share:
-metric of taggers: token_f1, phrase_f1 (of the tags themselves, which may mark some occurrences of a phrase and not others).
-metric of extractors: f1_at_5, f1_at_10 (of the first phrases), f1_at_m (of all that are proposed), phrase_f1_all_occurrences
+Metrics of extractors: f1_at_5, f1_at_10 (of the first phrases), f1_at_m (of all that are proposed), phrase_f1_all_occurrences
 (phrase F1 where every occurrence of a proposed phrase is marked in the text).
-order, in which heads are removed: worst_to_best, importance, worst_to_best_on_test, random; one: a single head, or none.
-model: whole, pruned (where development is best), pruned_on_test, without_heads. seed: of the tagger, or mean.
 Rankers give the phrases of every text, the best first. All rank the same candidates, except "yake", which extracts phrases.
 """
 
@@ -13,8 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
-from itertools import product
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -23,31 +18,25 @@ import pandas as pd
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer, TfidfVectorizer
 
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.corpora.keyphrases import BEGIN, INSIDE, OUTSIDE, located, spans_of, stem
+from attention_atlas.corpora.keyphrases import located, spans_of, stem
 from attention_atlas.corpora.text import WORD
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.models.card import Card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import locate
-from attention_atlas.stats.intervals import bootstrap_ratio, percentile_interval, resampled_counts
+from attention_atlas.stats.intervals import bootstrap_ratio, percentile_interval
 from attention_atlas.stats.significance import mean_interval
-from attention_atlas.stats.simultaneous import adjusted_p, exchanged_differences, simultaneous_interval
-from attention_atlas.studies.stefanik2021.head_measures import ATTENTION_METHODS, METRICS
+from attention_atlas.studies.stefanik2021.head_measures import ATTENTION_METHODS
+from attention_atlas.studies.stefanik2021.removal import percent, phrase_counts, removal_tables, resampled_percent
 
 _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
-Phrase = tuple[str, ...]
-"""Words of a phrase in lower case."""
-Candidates = dict[Phrase, list[tuple[int, int]]]
-"""Phrases of a text with their occurrences: first word, and word after the last."""
-Rankings = list[list[Phrase]]
-"""[document] phrases, the best first."""
+Phrase = tuple[str, ...]  # words in lower case
+Candidates = dict[Phrase, list[tuple[int, int]]]  # phrase of a text -> its occurrences: first word, and word after the last
+Rankings = list[list[Phrase]]  # [document] phrases, the best first
 MOST_PHRASES = 60
 """Largest number of phrases per document that a ranker may propose, well above the number of gold phrases of an abstract."""
-REMOVED = ["split", "order", "draw", "percent", "count"]
-"""Columns that name a set of removed heads: the documents, the order, the number of a random order, how many heads are gone."""
-_SET = [*REMOVED, "layer", "head"]
 
 
 def load_sentence_encoder(entry: Mapping[str, Any]) -> Any:
@@ -61,7 +50,6 @@ class Documents(NamedTuple):
     """Documents of one split with a keyphrase in their text, their candidate phrases, and stems of gold phrases."""
 
     examples: list[Example]
-    texts: list[tuple[str, ...]]
     candidates: list[Candidates]
     gold: list[set[Phrase]]
 
@@ -78,12 +66,8 @@ class Scores(NamedTuple):
         return float((percent(self.phrases) if metric == "phrase_f1_all_occurrences" else self.f1[metric]).mean())
 
 
-class Evaluated(NamedTuple):
-    """A method on both splits, and the number of phrases that it proposes; a method without a ranking decides it."""
-
-    proposed: int | None
-    development: Scores | None
-    test: Scores
+Evaluated = tuple[int | None, Scores | None, Scores]
+"""Number of phrases that a method proposes; its scores on development and test documents. Only rankers have the first two."""
 
 
 def scores(
@@ -101,196 +85,34 @@ def scores(
 
     A tagger proposes the phrases that it tags; a ranker as many (at most `MOST_PHRASES`) as are best on development documents.
     Only phrases that occur in the text are gold, and only documents with such a phrase are used.
-    removals: seed -> table of `removal.removal`; words: of `detection`; encoder, card: of the embedding ranker.
+    removals: seed -> table of `removal`; words: of `detection`; encoder, card: of the embedding ranker.
     """
     documents = [_documents(examples, max_phrase_words) for examples in (development, test)]
     rankers: dict[str, Callable[[Documents], Rankings]] = {
         "position": lambda split: by_position(split.candidates),
         "tf_idf": lambda split: by_tf_idf(split.candidates),
-        "yake": lambda split: by_yake(split.texts, max_phrase_words),
-        "embedding": lambda split: by_embedding(split.texts, split.candidates, encoder),
+        "yake": lambda split: by_yake([example.words for example in split.examples], max_phrase_words),
+        "embedding": lambda split: by_embedding([example.words for example in split.examples], split.candidates, encoder),
     }
     rankers |= {name: partial(_by_detector, words, name) for name in ("word_statistics", *ATTENTION_METHODS)}
-    evaluated = {}
+    evaluated: dict[str, Evaluated] = {}
     for name, rank in rankers.items():
         rankings = [rank(split) for split in documents]
         count = best_number(rankings[0], documents[0].gold)
         _log.info("%s: %d phrases per document", name, count)
         of_splits = (scores_of([of_split], split, count) for of_split, split in zip(rankings, documents, strict=True))
-        evaluated[name] = Evaluated(count, *of_splits)
+        evaluated[name] = (count, next(of_splits), next(of_splits))
     tagged = [_tagged(answers, documents[1]) for answers in removals.values()]
-    evaluated["fine_tuned"] = Evaluated(None, None, scores_of(tagged, documents[1], None))
+    evaluated["fine_tuned"] = (None, None, scores_of(tagged, documents[1], None))
     return removal_tables(removals, resamples, seed) | {"baselines": method_rows(evaluated, card.name, resamples, seed)}
-
-
-def token_counts(answer: str, expected: str) -> tuple[int, int, int]:
-    """(right, answered, expected) keyphrase words, whether they begin one or not."""
-    answered, gold = (np.frombuffer(tags.encode(), np.uint8) != ord(OUTSIDE) for tags in (answer, expected))
-    return int((answered & gold).sum()), int(answered.sum()), int(gold.sum())
-
-
-def phrase_counts(answer: str, expected: str) -> tuple[int, int, int]:
-    """(right, answered, expected) phrases by seqeval: right if both boundaries are."""
-    from seqeval.metrics.sequence_labeling import get_entities
-
-    names = {BEGIN: "B-KEY", INSIDE: "I-KEY", OUTSIDE: OUTSIDE}
-    answered, gold = (set(get_entities([names[tag] for tag in tags])) for tags in (answer, expected))
-    return len(answered & gold), len(answered), len(gold)
-
-
-def f1_of(counts: npt.ArrayLike) -> Floats:
-    """[...] F1 of counts [..., 3] (right, answered, expected), already summed; 0 where nothing is right."""
-    right, answered, expected = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
-    return np.where(right > 0, 2 * right / np.maximum(answered + expected, 1), 0.0)
-
-
-def percent(counts: Floats) -> Floats:
-    """[...] F1 in percent of counts [..., document, 3], summed over documents."""
-    return 100 * f1_of(counts.sum(axis=-2))
-
-
-def resampled_percent(counts: Floats, resamples: int, seed: int) -> Floats:
-    """[resample, set] F1 in percent of counts [set, document, 3], over bootstrap resamples of documents."""
-    chunks = resampled_counts(counts.shape[1], resamples, seed)
-    return np.concatenate([100 * f1_of(np.einsum("rd,sdp->rsp", chunk, counts, optimize=True)) for chunk in chunks])
-
-
-class Removals(NamedTuple):
-    """The answers of one tagger."""
-
-    sets: pd.DataFrame  # one row for each set of removed heads: `REMOVED`, layer, head
-    counts: Mapping[str, Floats]  # metric -> [set, document, 3] right, answered, expected; NaN for documents of another split
-
-    def places(self, **values: object) -> npt.NDArray[np.intp]:
-        """Rows of `sets` with these values, in their order."""
-        return np.flatnonzero((self.sets[list(values)] == pd.Series(values)).all(axis=1))
-
-    def parts(self, metric: str, places: npt.ArrayLike) -> Floats:
-        """[set, document, 3] of sets of one split."""
-        counts = self.counts[metric][np.asarray(places)]
-        return counts[:, ~np.isnan(counts[0, :, 0])]
-
-
-def removals_of(answers: pd.DataFrame) -> Removals:
-    """The answers of a tagger, see `removal.removal`."""
-    sets = answers[_SET].drop_duplicates(ignore_index=True)
-    row, column = (answers.groupby(names, sort=False).ngroup() for names in (_SET, ["split", "record"]))
-    counts = {}
-    for metric, count in zip(METRICS, (token_counts, phrase_counts), strict=True):
-        counts[metric], cached_count = np.full((len(sets), column.max() + 1, 3), np.nan), cache(count)
-        counts[metric][row, column] = [cached_count(*pair) for pair in zip(answers["answer"], answers["expected"], strict=True)]
-    return Removals(sets, counts)
-
-
-def removal_tables(removals: Mapping[str, pd.DataFrame], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
-    """F1 on test documents. fine_tuning: of the whole and the pruned taggers, and with all heads removed; ablation: with each
-    head removed; cumulative_ablation: with heads removed cumulatively. removals: seed -> table of `removal.removal`.
-    """
-    by_seed = {name: removals_of(answers) for name, answers in removals.items()}
-    first = next(iter(by_seed))
-    for name, of_seed in by_seed.items():
-        if of_seed.counts["token_f1"].shape[1] != by_seed[first].counts["token_f1"].shape[1]:
-            raise AtlasError(
-                f"the tagger of seed {name} was evaluated on other documents than that of seed {first}: build the run again."
-            )
-    return {
-        "fine_tuning": fine_tuning_rows(by_seed, resamples, seed),
-        "ablation": ablation_rows(by_seed, resamples, seed),
-        "cumulative_ablation": cumulative_rows(by_seed),
-    }
-
-
-def fine_tuning_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) -> pd.DataFrame:
-    """One row for each seed (and their mean), model and metric.
-
-    delta: score minus that of the whole tagger; delta_low, delta_high: 95 % interval by the paired permutation test over
-    documents (`simultaneous_interval`); a bootstrap over few documents is too narrow.
-    """
-    rows, models = [], [_models(removals) for removals in by_seed.values()]
-    for metric, model in product(METRICS, models[0]):
-        places = [[of_seed["whole"], of_seed[model]] for of_seed in models]
-        parts = [removals.parts(metric, pair) for removals, pair in zip(by_seed.values(), places, strict=True)]
-        counts = [float(removals.sets["count"][pair[1]]) for removals, pair in zip(by_seed.values(), places, strict=True)]
-        scores = _with_mean(percent(part) for part in parts)
-        samples = _with_mean(resampled_percent(part, resamples, seed) for part in parts)
-        nulls = _with_mean(exchanged_percent(part, resamples, seed) for part in parts)
-        values = zip([*by_seed, "mean"], [*counts, np.mean(counts)], scores, samples, nulls, strict=True)
-        for name, heads_removed, score, sample, null in values:
-            row = {"seed": name, "model": model, "heads_removed": heads_removed, "metric": metric, "value": score[1]}
-            delta = np.diff(score)
-            (low,), (high,) = percentile_interval(sample[:, 1:])
-            (delta_low,), (delta_high,) = simultaneous_interval(delta, null)
-            row |= {"ci_low": low, "ci_high": high, "delta": delta[0], "delta_low": delta_low, "delta_high": delta_high}
-            rows.append(row | {"documents": parts[0].shape[1]})
-    return pd.DataFrame(rows)
-
-
-def _models(removals: Removals) -> dict[str, int]:
-    """Model -> its row of `sets` on test documents: with the worst heads removed, without any (the last set of an order)."""
-    places = {"whole": removals.places(order="one", split="test", count=0)}
-    selections = ("pruned", "worst_to_best", "development"), ("pruned_on_test", "worst_to_best_on_test", "test")
-    for model, order, split in selections:
-        places[model] = removals.places(order=order, split="test", count=best_count(removals, order, split))
-    places["without_heads"] = removals.places(order="worst_to_best", split="test")[-1:]
-    return {model: int(place) for model, (place,) in places.items()}
-
-
-def best_count(removals: Removals, order: str, split: str) -> int:
-    """The number of heads removed in an order where token F1 on a split is best; the smallest one if several tie."""
-    places = removals.places(order=order, split=split)
-    return int(removals.sets["count"][places[percent(removals.parts("token_f1", places)).argmax()]])
-
-
-def _with_mean(by_seed: Iterable[Floats]) -> list[Floats]:
-    """Values of each seed, then their mean."""
-    values = list(by_seed)
-    return [*values, np.mean(values, axis=0)]
-
-
-def exchanged_percent(parts: Floats, draws: int, seed: int) -> Floats:
-    """[set, draw] differences of F1 from the first set after random exchanges of documents, for counts [set, document, 3]."""
-    return exchanged_differences(lambda sums: 100 * f1_of(sums), parts[0], parts[1:], draws, seed)
-
-
-def ablation_rows(by_seed: Mapping[str, Removals], resamples: int, seed: int) -> pd.DataFrame:
-    """One row for each seed (and their mean), head and metric.
-
-    p_adjusted, adjusted_low, adjusted_high: paired permutation test, two-sided, for all heads of a seed and metric at once, by
-    the maximum statistic: the answers before and after the removal are exchanged at random, document by document. A bootstrap
-    over few documents rejects too often.
-    """
-    frames, first = [], next(iter(by_seed.values()))
-    heads = first.sets.loc[first.places(order="one", split="test", count=1), ["layer", "head"]]
-    for metric in METRICS:
-        parts = [removals.parts(metric, removals.places(order="one", split="test")) for removals in by_seed.values()]
-        scores, nulls = _with_mean(map(percent, parts)), _with_mean(exchanged_percent(part, resamples, seed) for part in parts)
-        for name, score, null in zip([*by_seed, "mean"], scores, nulls, strict=True):
-            delta = score[1:] - score[0]
-            low, high = simultaneous_interval(delta, null)
-            rows = heads.assign(seed=name, metric=metric, baseline=score[0], value=score[1:], delta=delta)
-            rows = rows.assign(p_adjusted=adjusted_p(delta, null), adjusted_low=low, adjusted_high=high)
-            frames.append(rows.assign(documents=parts[0].shape[1]))
-    return pd.concat(frames, ignore_index=True)
-
-
-def cumulative_rows(by_seed: Mapping[str, Removals]) -> pd.DataFrame:
-    """One row for each seed, order, draw, step and metric."""
-    frames = []
-    for (name, removals), metric in product(by_seed.items(), METRICS):
-        keys = removals.sets[(removals.sets["order"] != "one") & (removals.sets["split"] == "test")]
-        parts = removals.parts(metric, keys.index)
-        keys = keys[["order", "draw", "percent", "count"]].rename(columns={"count": "heads_removed"})
-        keys.insert(0, "seed", name)
-        frames.append(keys.assign(metric=metric, value=percent(parts), documents=parts.shape[1]))
-    return pd.concat(frames, ignore_index=True)
 
 
 def _documents(examples: Iterable[Example], max_phrase_words: int) -> Documents:
     with_gold = [example for example in examples if gold_of(example)]
     if not with_gold:
         raise AtlasError("no document has a keyphrase in its text: set stemmed: true, or check the corpus.")
-    texts = [example.words for example in with_gold]
-    return Documents(with_gold, texts, [candidates_of(text, max_phrase_words) for text in texts], list(map(gold_of, with_gold)))
+    candidates = [candidates_of(example.words, max_phrase_words) for example in with_gold]
+    return Documents(with_gold, candidates, list(map(gold_of, with_gold)))
 
 
 def _by_detector(words: pd.DataFrame, detector: str, documents: Documents) -> Rankings:
@@ -350,15 +172,19 @@ def method_rows(evaluated: Mapping[str, Evaluated], encoder: str, resamples: int
 
     f1_at_5, f1_at_10, f1_at_m: compared by stems, mean over documents. phrase_f1_all_occurrences: exact match of the proposed
     phrases at all of their occurrences in the text, over all documents. development: the same score on development documents,
-    of the methods that rank. reference: see `reference_method`. difference: of a method from it on test documents, paired,
-    with Student's 95 % interval over documents; empty for phrase_f1_all_occurrences, which is not a mean over documents.
+    of the methods that rank. reference: the method that neither reads attention weights nor is fine-tuned with the best F1@M
+    there. difference: of a method from it on test documents, paired, with Student's 95 % interval over documents; empty for
+    phrase_f1_all_occurrences, which is not a mean over documents.
     """
-    reference = reference_method(evaluated)
-    rows = []
-    for name, method in evaluated.items():
-        development, test = method.development, method.test
+    on_development = {
+        name: development.mean("f1_at_m")
+        for name, (_, development, _) in evaluated.items()
+        if development and name not in ATTENTION_METHODS
+    }
+    reference, rows = max(on_development, key=on_development.__getitem__), []
+    for name, (proposed, development, test) in evaluated.items():
         for metric in (*test.f1, "phrase_f1_all_occurrences"):
-            row = {"method": name, "metric": metric, "value": test.mean(metric), "phrases": method.proposed}
+            row = {"method": name, "metric": metric, "value": test.mean(metric), "phrases": proposed}
             row |= {"documents": test.phrases.shape[1], "encoder": encoder if name == "embedding" else None}
             if development:
                 row |= {"development": development.mean(metric), "development_documents": development.phrases.shape[1]}
@@ -367,7 +193,7 @@ def method_rows(evaluated: Mapping[str, Evaluated], encoder: str, resamples: int
             else:
                 values = test.f1[metric]
                 low, high = bootstrap_ratio(values, np.ones(len(values)), resamples, seed)
-                difference = values - evaluated[reference].test.f1[metric]
+                difference = values - evaluated[reference][2].f1[metric]
                 ends = dict(zip(("difference_low", "difference_high"), mean_interval(difference), strict=True))
                 row |= {"difference": difference.mean(), **ends}
             rows.append(row | {"ci_low": float(low), "ci_high": float(high)})
@@ -375,16 +201,6 @@ def method_rows(evaluated: Mapping[str, Evaluated], encoder: str, resamples: int
     columns += ["reference", "difference", "difference_low", "difference_high", "encoder"]
     frame = pd.DataFrame(rows).assign(reference=reference)[columns]
     return frame.astype({"phrases": "Int64", "development_documents": "Int64"})
-
-
-def reference_method(evaluated: Mapping[str, Evaluated]) -> str:
-    """The method that neither reads attention weights nor is fine-tuned with the best F1@M on development documents."""
-    by_method = {
-        name: method.development.mean("f1_at_m")
-        for name, method in evaluated.items()
-        if method.development is not None and name not in ATTENTION_METHODS
-    }
-    return max(by_method, key=by_method.__getitem__)
 
 
 def candidates_of(words: Sequence[str], max_phrase_words: int) -> Candidates:
@@ -446,9 +262,8 @@ def by_yake(texts: Sequence[Sequence[str]], max_phrase_words: int) -> Rankings:
     extractor = yake.KeywordExtractor(lan="en", n=max_phrase_words, top=MOST_PHRASES)
     rankings: Rankings = []
     for words in progress(texts, label="YAKE"):
-        scored = extractor.extract_keywords(" ".join(words))
         # "yake" orders phrases with equal scores by a set.
-        best = sorted(scored, key=lambda item: (float(item[1]), item[0].lower()))
+        best = sorted(extractor.extract_keywords(" ".join(words)), key=lambda item: (float(item[1]), item[0].lower()))
         rankings.append([tuple(phrase.lower().split()) for phrase, _ in best])
     return rankings
 
@@ -461,12 +276,9 @@ def by_embedding(texts: Sequence[Sequence[str]], candidates: Sequence[Candidates
     rankings: Rankings = []
     for words, of_text in progress(list(zip(texts, candidates, strict=True)), label="KeyBERT"):
         names = [" ".join(phrase) for phrase in of_text]
-        if not names:
-            rankings.append([])
-            continue
         # The vectorizer returns the candidates; the library's tokenizer would miss some of them.
         counter = CountVectorizer(analyzer=lambda _, names=names: names)
-        scored = dict(ranker.extract_keywords(" ".join(words), vectorizer=counter, top_n=len(names)))
+        scored = dict(ranker.extract_keywords(" ".join(words), vectorizer=counter, top_n=len(names)) if names else ())
         rankings.append(ranked(of_text, [float(scored.get(name, 0.0)) for name in names]))
     return rankings
 

@@ -32,11 +32,6 @@ def examples(config: Config, run: str) -> list[Pair]:
     return [(model, corpus) for corpus in dict.fromkeys(names)]
 
 
-def corpora(config: Config, run: str) -> list[str]:
-    """Corpora that the study reads, including those that the taggers are trained on."""
-    return [corpus for _, corpus in examples(config, run)]
-
-
 def models(config: Config, run: str, artifact: Artifact) -> list[str]:
     """The model of the embedding ranker, for what is scored in its job: all artefacts on test documents."""
     encoder = config["runs"][run][ID].get("sentence_encoder")
@@ -83,7 +78,7 @@ STUDY = Study(
     artifacts=shown_artifacts(ID),
     pairs=pairs,
     examples=examples,
-    corpora=corpora,
+    corpora=lambda config, run: [corpus for _, corpus in examples(config, run)],
     models=models,
     optional=dict.fromkeys(TRAINED, TRAINED) | {"sentence_encoder": ()},
     check=check,

