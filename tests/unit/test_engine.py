@@ -56,10 +56,12 @@ def test_without_a_plan_everything_equals_eager_bit_for_bit(name, side):
     batch = batch_for(name, side)
     options = {"output_attentions": True, "output_hidden_states": True}
     clean, changed = {}, {}
-    ours = run(installed(name), batch, [recorder(clean)], Plan(), [recorder(changed)], **options)
+    model = installed(name)
+    ours = run(model, batch, [recorder(clean)], Plan(), [recorder(changed)], **options)
     with torch.no_grad():
-        eager = tiny(name)(**batch, **options)
+        eager, outside = tiny(name)(**batch, **options), model(**batch)
     assert torch.equal(main_output(ours), main_output(eager))
+    assert torch.equal(main_output(outside), main_output(eager))
     seen = 0
     for key, kind in (("attentions", None), ("decoder_attentions", DECODER_SELF), ("cross_attentions", DECODER_CROSS)):
         key, kind = ("encoder_attentions", ENCODER_SELF) if name == "marian" and kind is None else (key, kind)
@@ -76,13 +78,6 @@ def test_without_a_plan_everything_equals_eager_bit_for_bit(name, side):
             assert torch.equal(mine, its)
 
 
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_outside_a_session_the_function_is_eager(name):
-    with torch.no_grad():
-        ours, eager = (model(**batch_for(name)) for model in (installed(name), tiny(name)))
-    assert torch.equal(main_output(ours), main_output(eager))
-
-
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
 def test_training_mode_draws_the_dropout_of_eager(name):
     ours, eager = installed(name).train(), tiny(name).train()
@@ -91,15 +86,6 @@ def test_training_mode_draws_the_dropout_of_eager(name):
     torch.manual_seed(3)
     assert torch.equal(main_output(run(ours, batch_for(name))), expected)
     assert not torch.equal(main_output(run(ours.eval(), batch_for(name))), expected)
-
-
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_sdpa_agrees(name):
-    with torch.no_grad():
-        sdpa = tiny(name, "sdpa")(**batch_for(name))
-    ours = run(installed(name), batch_for(name))
-    real = batch_for(name)["decoder_attention_mask" if name == "marian" else "attention_mask"].bool()
-    torch.testing.assert_close(main_output(ours)[real], main_output(sdpa)[real], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -246,60 +232,37 @@ def test_an_error_in_the_block_ends_the_session():
         assert torch.equal(*(main_output(m(**batch_for("bert"))) for m in (model, tiny("bert"))))
 
 
-def test_models_without_the_attention_interface_are_refused():
-    config = MPNetConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, vocab_size=FIRST_WORD)
-    model = MPNetModel(config)
+def test_attention_outside_the_interface_is_refused(monkeypatch):
+    shape = {"vocab_size": FIRST_WORD, "n_embd": 8, "n_layer": 1, "n_head": 2}
+    outside = MPNetModel(
+        MPNetConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, vocab_size=FIRST_WORD)
+    )
     for use in (install, attention_shape, lambda model: watch(model).__enter__()):
         with pytest.raises(AtlasError, match="MPNetModel computes attention without the attention interface"):
-            use(model)
-
-
-def test_an_eager_attention_outside_the_interface_is_refused():
-    config = GPT2Config(n_embd=8, n_layer=1, n_head=2, vocab_size=9, reorder_and_upcast_attn=True)
+            use(outside)
+    states = torch.ones(1, 2, 3, 4)
+    with pytest.raises(AtlasError, match="Linear computes attention without the attention interface"):
+        ALL_ATTENTION_FUNCTIONS[NAME](nn.Linear(2, 2), states, states, states, None)
     with pytest.raises(AtlasError, match="reorder_and_upcast_attn"):
-        install(GPT2Model(config))
-
-
-def test_watching_needs_an_installed_model():
-    with (
-        pytest.raises(AtlasError, match=r"computes attention by 'sdpa', .* call install\(model\) first"),
-        watch(tiny("bert", "sdpa")),
-    ):
+        install(GPT2Model(GPT2Config(**shape, reorder_and_upcast_attn=True)))
+    with pytest.raises(AtlasError, match=r"by 'sdpa', .* call install\(model\) first"), watch(tiny("bert", "sdpa")):
         pass
-
-
-def test_a_model_that_keeps_its_implementation_is_refused(monkeypatch):
+    with pytest.raises(AtlasError, match="cannot be distinguished by their names"):
+        attention_shape(nn.ModuleDict({"left": tiny("bert"), "right": tiny("bert")}))
     model = tiny("bert")
     monkeypatch.setattr(model, "set_attn_implementation", lambda name: None)
     with pytest.raises(AtlasError, match="still computes attention by 'eager'"):
         install(model)
 
 
-def test_layers_that_cannot_be_told_apart_are_refused():
-    with pytest.raises(AtlasError, match="cannot be distinguished by their names"):
-        attention_shape(nn.ModuleDict({"left": tiny("bert"), "right": tiny("bert")}))
-
-
-def test_the_function_alone_refuses_modules_without_an_eager_attention():
-    states = torch.ones(1, 2, 3, 4)
-    with pytest.raises(AtlasError, match="Linear computes attention without the attention interface"):
-        ALL_ATTENTION_FUNCTIONS[NAME](nn.Linear(2, 2), states, states, states, None)
-
-
-def test_one_layer_alone_can_be_watched():
+def test_a_part_of_a_model_and_a_wrapped_one_can_be_watched():
     model = installed("bert")
-    maps: dict[Site, torch.Tensor] = {}
-    with torch.no_grad(), watch(model.encoder.layer[2].attention, [recorder(maps)]):
-        model(**batch_for("bert"))
-    everything: dict[Site, torch.Tensor] = {}
-    run(model, batch_for("bert"), [recorder(everything)])
-    assert list(maps) == [Site(*ENCODER_SELF, 0)]
-    assert torch.equal(maps[Site(*ENCODER_SELF, 0)], everything[Site(*ENCODER_SELF, 2)])
-
-
-def test_a_wrapped_model_can_be_watched():
-    model = installed("bert")
-    maps: dict[Site, torch.Tensor] = {}
-    with torch.no_grad(), watch(nn.Sequential(model), [recorder(maps)]):
-        model(**batch_for("bert"))
-    assert [site.layer for site in maps] == [0, 1, 2]
+    every, of_part, of_wrapped = {}, {}, {}
+    run(model, batch_for("bert"), [recorder(every)])
+    part = model.encoder.layer[2].attention
+    for watched, maps in ((part, of_part), (nn.Sequential(model), of_wrapped)):
+        with torch.no_grad(), watch(watched, [recorder(maps)]):
+            model(**batch_for("bert"))
+    assert list(of_part) == [Site(*ENCODER_SELF, 0)]
+    assert torch.equal(of_part[Site(*ENCODER_SELF, 0)], every[Site(*ENCODER_SELF, 2)])
+    assert list(of_wrapped) == list(every)
