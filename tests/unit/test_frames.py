@@ -116,17 +116,6 @@ def test_the_control_is_every_other_pair_at_the_same_distance(examples):
     assert compared >= 8, "all readings of the second sentence"
 
 
-def test_the_control_is_the_mean_over_other_pairs(examples):
-    example = examples[1]
-    maps = maps_of(example)
-    pairs, linked, n = frame_pairs(example, "zip", "fe_to_target", "words"), linked_pairs(example), len(example.tokens)
-    (distance,) = {b - a for a, b in pairs}
-    others = [k for k in range(1, n - 1 - distance) if (k, k + distance) not in linked]
-    expected = np.mean([maps[:, :, k, k + distance] for k in others], axis=0)
-    drawn = [control_weights(maps, pairs, linked, example, np.random.default_rng(k)) for k in range(400)]
-    assert np.mean(drawn, axis=0) == pytest.approx(expected, abs=0.01)
-
-
 def test_a_sentence_without_a_control_counts_for_the_value_alone():
     scores, controls = np.full((10, 2, 3), 0.5), np.full((10, 2, 3), 0.3)
     controls[4] = np.nan

@@ -308,24 +308,3 @@ def test_without_gold_tags_and_a_tagger_there_is_no_analysis(caplog):
     assert analyses_of([EXAMPLE], "no_such_model") == {0: gold_analysis(EXAMPLE)}
     assert analyses_of([RAW_EXAMPLE], "no_such_model") == {}
     assert "no_such_model" in caplog.text
-
-
-def test_spacy_gets_the_running_text(tmp_path):
-    """A small pipeline made here: spaCy's rules of English tokens, and tags and heads by word."""
-    spacy = pytest.importorskip("spacy")
-    tags = {"we": ("PRP", "nsubj", 3), "it": ("PRP", "nsubj", 1), "n't": ("RB", "neg", 3), "1,250.50": ("CD", "nummod", 5)}
-
-    @spacy.Language.component("tags_by_word")
-    def tag(document):
-        for token in document:
-            token.tag_, token.dep_, head = tags.get(token.text.lower(), ("VB", "ROOT", token.i))
-            token.head = document[head]
-        return document
-
-    pipeline = spacy.blank("en")
-    pipeline.add_pipe("tags_by_word")
-    pipeline.to_disk(tmp_path / "model")
-    tokens = analyses_of([RAW_EXAMPLE], str(tmp_path / "model"))[0]
-    assert [token.words for token in tokens if token.tag == "CD"] == [(5, 6, 7, 8, 9)]
-    links = piece_pairs(RAW_EXAMPLE, tokens, "subj_verb", "corrected")
-    assert [(RAW_EXAMPLE.tokens[a], RAW_EXAMPLE.tokens[b]) for a, b in links] == [("We", "owe"), ("It", "rains")]

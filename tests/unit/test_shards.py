@@ -37,7 +37,7 @@ def test_the_file_is_the_librarys_byte_for_byte_in_any_order(tmp_path_factory, s
     with new_shard(path, folder / "0.json", shapes, FACTS) as shard:
         for record in records:
             # Memory of a written array may be used again, and need not lie in the order of the file.
-            buffer = np.asfortranarray(arrays[record])
+            buffer = np.array(arrays[record], order="F")
             shard.write(record, buffer)
             buffer[...] = 0
     by_name = {tensor_name(record): array for record, array in arrays.items()}
