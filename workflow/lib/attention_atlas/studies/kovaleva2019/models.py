@@ -291,21 +291,15 @@ def text_of_word(example: Example) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def word_spans(example: Example) -> list[tuple[int, int, int]]:
-    """For each word its text, and the start and end of its characters in it."""
-    spans, cursors = [], [0] * len(example.texts)
-    for form, text in zip(example.words, text_of_word(example), strict=True):
-        start = example.texts[text].index(form, cursors[text])
-        cursors[text] = start + len(form)
-        spans.append((text, start, cursors[text]))
-    return spans
-
-
 def aligned(example: Example, documents: Sequence[Sequence[Any]]) -> Analysis:
     """Tokens of spaCy on each text of an example, each with the words most of whose characters lie in it."""
     starts = np.cumsum([0, *map(len, documents)]).tolist()
     words: list[list[int]] = [[] for _ in range(starts[-1])]
-    for word, (text, start, stop) in enumerate(word_spans(example)):
+    # By text, the character after its last word so far.
+    stops = [0] * len(example.texts)
+    for word, (form, text) in enumerate(zip(example.words, text_of_word(example), strict=True)):
+        start = example.texts[text].index(form, stops[text])
+        stops[text] = stop = start + len(form)
         shared = [min(stop, t.idx + len(t.text)) - max(start, t.idx) for t in documents[text]]
         if shared and max(shared) > 0:
             words[starts[text] + int(np.argmax(shared))].append(word)
