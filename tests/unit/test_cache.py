@@ -1,22 +1,31 @@
-"""The attention cache: what is written is read, and whatever is damaged, half-written or foreign is named."""
+"""The attention cache: what is written is read, in single precision and over words; whatever is damaged or foreign is named."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from safetensors.numpy import save_file
 from small_shards import write_shard
 
-from attention_atlas.attention.cache import CachedExample, read_attention, to_words
+from attention_atlas.attention.cache import (
+    WORD_MODES,
+    CachedExample,
+    StoredAttention,
+    read_attention,
+    to_words,
+    unit_starts,
+    widened,
+    with_attention,
+)
+from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.shards import FORMAT, check_shard, read_description
+from attention_atlas.io.shards import FORMAT
 
-LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 LAYERS, HEADS = 2, 3
 TOKENS = ("[CLS]", "the", "cat", "##s", "[SEP]", "sat", "[SEP]")
 WORD = (-1, 0, 1, 1, -1, 2, -1)
@@ -28,207 +37,161 @@ def maps_of(record: int, size: int = len(WORD)) -> np.ndarray:
     return (maps / maps.sum(-1, keepdims=True)).astype(np.float16)
 
 
-def entry(record: int) -> dict:
-    return {"record": record, "id": f"n{record} é", "tokens": TOKENS, "word": WORD, "words": WORDS}
-
-
 def write(folder: Path, shard: int, records: list[int], level: str = "tokens", size: int = len(WORD)) -> Path:
     path = folder / f"{shard}.safetensors"
-    facts = {"level": level, "layers": LAYERS, "heads": HEADS, "examples": [entry(r) for r in records]}
+    examples = [{"record": r, "id": f"n{r} é", "tokens": TOKENS, "word": WORD, "words": WORDS} for r in records]
+    facts = {"level": level, "layers": LAYERS, "heads": HEADS, "examples": examples}
     write_shard(path, path.with_suffix(".json"), {r: maps_of(r, size) for r in records}, facts)
     return path
 
 
-def refusal(source: Path, **options) -> str:
-    with pytest.raises(AtlasError) as caught:
-        list(read_attention(source, **options))
-    return str(caught.value)
-
-
-def test_what_is_written_is_read(tmp_path):
-    path = write(tmp_path, 0, [0, 3, 12])
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["0.json", "0.safetensors"]
-    examples = list(read_attention([path]))
-    assert [example.record for example in examples] == [0, 3, 12]
+def test_shards_are_read_in_the_order_of_their_numbers_up_to_the_limit(tmp_path):
+    for shard, records in {10: [100, 107], 0: [0, 7], 2: [20, 27], 1: []}.items():
+        write(tmp_path, shard, records)
+    everything = [0, 7, 20, 27, 100, 107]
+    examples = list(read_attention(tmp_path))
+    assert [example.record for example in examples] == everything
     for example in examples:
         assert np.array_equal(example.maps, maps_of(example.record))
-        assert example.maps.dtype == np.float16
-        assert (example.id, example.level) == (f"n{example.record} é", "tokens")
+        assert (example.id, example.level, example.document) == (f"n{example.record} é", "tokens", None)
         assert (example.tokens, example.word, example.gold_words) == (TOKENS, WORD, WORDS)
+    # A list is taken in the order in which it is given; the limit counts records, not examples.
+    assert [e.record for e in read_attention([tmp_path / "2.safetensors", str(tmp_path / "0.safetensors")])] == [20, 27, 0, 7]
+    for limit in (0, 1, 7, 8, 20, 27, 100, 200):
+        assert [e.record for e in read_attention(tmp_path, limit)] == [r for r in everything if r < limit]
+    stored = StoredAttention(tmp_path, 25)
+    assert [[e.record for e in stored] for _ in range(2)] == [[0, 7, 20]] * 2
+    (tmp_path / "10.safetensors").write_bytes(b"rubbish")
+    assert [e.record for e in read_attention(tmp_path, 27)] == everything[:3], "shards behind the limit are not opened"
 
 
-def test_the_description_says_what_it_was_told_and_its_format(tmp_path):
-    facts = read_description(write(tmp_path, 0, [5]))
-    assert facts["format"] == FORMAT
-    assert (facts["layers"], facts["heads"], facts["examples"][0]["record"]) == (LAYERS, HEADS, 5)
-    check_shard(tmp_path / "0.safetensors", facts)
+def test_examples_get_their_own_attention(tmp_path):
+    cached = list(read_attention([write(tmp_path, 0, [0, 3])]))
+    examples = [Example(e.record, e.id, (0,), (0,), ("a",), (0,), ("a",)) for e in cached]
+    assert [(a.record, b.record) for a, b in with_attention(examples, cached)] == [(0, 0), (3, 3)]
+    with pytest.raises(AtlasError, match="ends before n3 é: delete"):
+        list(with_attention(examples, cached[:1]))
+    with pytest.raises(AtlasError, match="has example n3 é in place of n0 é: delete"):
+        list(with_attention(examples, cached[::-1]))
 
 
 def test_rows_of_word_maps_are_words_with_the_special_tokens_in_their_places(tmp_path):
     (example,) = read_attention([write(tmp_path, 0, [0])])
     assert example.words == ("[CLS]", "the", "cats", "[SEP]", "sat", "[SEP]")
     assert example.special_units.tolist() == [True, False, False, True, False, True]
-    for mode in ("mean", "first", "max"):
+    for mode in WORD_MODES:
         assert np.array_equal(example.word_maps(mode), to_words(maps_of(0), WORD, mode))
-    assert not np.array_equal(example.word_maps("first"), example.word_maps())
-    assert np.array_equal(example.word_maps(), example.word_maps("mean"))
-
-
-def test_maps_stored_over_words_are_given_as_they_are_and_only_in_their_mode(tmp_path):
     (example,) = read_attention([write(tmp_path, 0, [0], level="words", size=6)])
-    assert example.word_maps().shape == (LAYERS, HEADS, 6, 6)
-    assert example.word_maps().dtype == np.float32
     assert np.array_equal(example.word_maps(), maps_of(0, 6).astype(np.float32))
-    for mode in ("first", "max"):
-        with pytest.raises(AtlasError, match=f"was stored at level words .* mode {mode} needs level: tokens"):
-            example.word_maps(mode)
+    with pytest.raises(AtlasError, match=r"was stored at level words .* mode first needs level: tokens"):
+        example.word_maps("first")
+    alike = CachedExample(0, "n", "tokens", ("<s>", "a", "</s>", "</s>", "b"), (-1, 0, -1, -1, 1), ("a", "b"), maps_of(0, 5))
+    assert alike.words == ("<s>", "a", "</s>", "</s>", "b")
 
 
-def test_an_empty_shard_is_a_shard(tmp_path):
-    empty, full = write(tmp_path, 0, []), write(tmp_path, 1, [4])
-    assert list(read_attention([empty])) == []
-    assert [example.record for example in read_attention([empty, full, empty])] == [4]
-
-
-def test_a_folder_is_read_in_the_order_of_its_numbers(tmp_path):
-    for shard in (10, 0, 2, 1):
-        write(tmp_path, shard, [10 * shard, 10 * shard + 7])
-    assert [e.record for e in read_attention(tmp_path)] == [0, 7, 10, 17, 20, 27, 100, 107]
-    assert [e.record for e in read_attention(str(tmp_path))][-1] == 107
-    # A list is taken in the order in which it is given.
-    assert [e.record for e in read_attention([tmp_path / "2.safetensors", str(tmp_path / "0.safetensors")])] == [20, 27, 0, 7]
-
-
-def test_the_limit_counts_records_not_examples(tmp_path):
-    for shard in range(3):
-        write(tmp_path, shard, [4 * shard, 4 * shard + 1, 4 * shard + 3])
-    everything = [0, 1, 3, 4, 5, 7, 8, 9, 11]
-    for limit in range(13):
-        assert [e.record for e in read_attention(tmp_path, limit)] == [r for r in everything if r < limit]
-
-
-def test_shards_behind_the_limit_are_not_even_opened(tmp_path):
-    write(tmp_path, 0, [0, 5])
-    (tmp_path / "1.safetensors").write_bytes(b"rubbish")
-    assert [e.record for e in read_attention(tmp_path, 5)] == [0]
-    reader = read_attention(tmp_path)
-    assert [next(reader).record, next(reader).record] == [0, 5]
-    with pytest.raises(AtlasError):
-        next(reader)
-
-
-@pytest.mark.parametrize("place", [0, 9, 300, -1])
-def test_a_flipped_byte_is_noticed(tmp_path, place):
-    path = write(tmp_path, 0, [0, 1])
+def flip(path: Path, place: int) -> None:
     content = bytearray(path.read_bytes())
     content[place] ^= 1
     path.write_bytes(content)
-    message = refusal(tmp_path)
-    assert message == (
-        f"{path}: this shard cannot be used (the checksum is wrong). Delete it and run again: only this file is rebuilt."
-    )
 
 
-@pytest.mark.parametrize("verify", [True, False])
-@pytest.mark.parametrize("size", [0, 5, 100, -2])
-def test_a_truncated_shard_is_noticed_even_without_its_checksum(tmp_path, size, verify):
-    path = write(tmp_path, 0, [0, 1])
-    path.write_bytes(path.read_bytes()[:size])
-    assert refusal(tmp_path, verify=verify).startswith(f"{path}: this shard cannot be used (")
-
-
-def test_verification_can_be_left_out(tmp_path):
-    path = write(tmp_path, 0, [0])
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-    assert len(list(read_attention(tmp_path, verify=False))) == 1
-
-
-@pytest.mark.parametrize("verify", [True, False])
-def test_a_shard_that_is_not_there_is_named(tmp_path, verify):
-    path = write(tmp_path, 0, [0])
-    path.unlink()
-    with pytest.raises(AtlasError, match=r"0\.safetensors: this shard cannot be used \("):
-        list(read_attention([path], verify=verify))
-
-
-def test_a_missing_tensor_is_named(tmp_path):
-    path = write(tmp_path, 0, [0, 1])
-    save_file({"00000000": maps_of(0)}, path)
-    assert f"{path}: this shard cannot be used (" in refusal(tmp_path, verify=False)
+def describe(content: bytes):
+    return lambda path: path.with_suffix(".json").write_bytes(content)
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    ("damage", "problem", "without_checksum"),
     [
-        (None, "its description 0.json cannot be read"),
-        ("", "its description 0.json cannot be read"),
-        ('{"format": 1, "lev', "its description 0.json cannot be read"),
-        (b"\xff\xfe", "its description 0.json cannot be read"),
-        (json.dumps({"format": FORMAT + 1}), f"format {FORMAT + 1} instead of {FORMAT}"),
-        ("{}", f"format None instead of {FORMAT}"),
-        ("[]", f"format None instead of {FORMAT}"),
+        *((lambda path, place=place: flip(path, place), "the checksum is wrong", False) for place in (0, 9, 300, -1)),
+        *((lambda path, n=n: path.write_bytes(path.read_bytes()[:n]), "", True) for n in (0, 5, 100, -2)),
+        (Path.unlink, "", True),
+        (lambda path: save_file({"00000000": maps_of(0)}, path), "", True),
+        (lambda path: path.write_bytes(write(path.parent, 1, [1]).read_bytes()), "the checksum is wrong", True),
+        (lambda path: path.with_suffix(".json").unlink(), "its description 0.json cannot be read", True),
+        (describe(b'{"format": 1, "lev'), "its description 0.json cannot be read", True),
+        (describe(b"\xff\xfe"), "its description 0.json cannot be read", True),
+        (describe(json.dumps({"format": FORMAT + 1}).encode()), f"format {FORMAT + 1} instead of {FORMAT}", True),
+        (describe(b"[]"), f"format None instead of {FORMAT}", True),
     ],
 )
-def test_a_missing_damaged_or_foreign_description_is_noticed(tmp_path, content, expected):
-    path = write(tmp_path, 0, [0])
-    if content is None:
-        path.with_suffix(".json").unlink()
-    else:
-        path.with_suffix(".json").write_bytes(content if isinstance(content, bytes) else content.encode())
-    assert f"{path}: this shard cannot be used ({expected}" in refusal(tmp_path)
+def test_a_damaged_or_foreign_shard_is_named(tmp_path, damage, problem, without_checksum):
+    path = write(tmp_path, 0, [0, 1])
+    damage(path)
+    for verify in (True, False) if without_checksum else (True,):
+        with pytest.raises(AtlasError) as caught:
+            list(read_attention([path], verify=verify))
+        assert str(caught.value).startswith(f"{path}: this shard cannot be used ({problem if verify else ''}")
+        assert str(caught.value).endswith("Delete it and run again: only this file is rebuilt.")
 
 
-def test_a_shard_beside_the_description_of_another_is_noticed(tmp_path):
-    first, second = write(tmp_path, 0, [0]), write(tmp_path, 1, [1])
-    first.write_bytes(second.read_bytes())
-    assert "the checksum is wrong" in refusal(tmp_path)
+def test_verification_can_be_left_out_and_a_folder_without_shards_is_an_error(tmp_path):
+    with pytest.raises(AtlasError, match="there are no attention shards in this folder"):
+        list(read_attention(tmp_path))
+    flip(write(tmp_path, 0, [0]), -1)
+    assert len(list(read_attention(tmp_path, verify=False))) == 1
 
 
-def test_a_folder_without_shards_is_an_error(tmp_path):
-    assert refusal(tmp_path) == f"{tmp_path}: there are no attention shards in this folder."
+def test_every_half_that_is_not_negative_is_the_same_number_in_single_precision():
+    halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16)  # zero, subnormal and normal ones, up to the largest
+    assert np.array_equal(widened(halves), halves.astype(np.float32))
+    maps = np.random.default_rng(0).random((2, 3, 5, 5)).astype(np.float16)
+    before = maps.copy()
+    for view in (maps, maps[:, ::2], maps[1, :, 1:, :3], maps.transpose(0, 1, 3, 2), maps[0, 0, 0, 0], maps[:0]):
+        assert np.array_equal(widened(view), view.astype(np.float32))
+        assert widened(view).shape == view.shape
+    assert np.array_equal(maps, before)
+    assert widened(maps.astype(np.float64)).dtype == np.float32
 
 
-FULL_DISK = """
-import resource, signal, sys
-import numpy as np
-from attention_atlas.io.shards import new_shard
-from attention_atlas.errors import AtlasError
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-folder = sys.argv[1]
-for maps, examples in (({0: np.zeros((2, 2, 40, 40), np.float16)}, []), ({}, [{"id": "n" * 5000}])):
-    try:
-        shapes, facts = {record: of.shape for record, of in maps.items()}, {"level": "tokens", "examples": examples}
-        with new_shard(folder + "/0.safetensors", folder + "/0.json", shapes, facts) as shard:
-            for record, of in maps.items():
-                shard.write(record, of)
-    except AtlasError as error:
-        print(error)
-"""
+def units(word: list[int]) -> list[list[int]]:
+    """Tokens of each unit by a slow loop: neighbours of the same word, each special token alone."""
+    groups: list[list[int]] = []
+    for place, mark in enumerate(word):
+        if place and mark != -1 and word[place - 1] == mark:
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    return groups
 
 
-def test_a_full_disk_is_a_sentence_and_leaves_no_description_without_its_shard(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, env={"PYTHONPATH": str(LIBRARY)}
-    )
-    assert done.stderr == ""
-    shard, description = done.stdout.splitlines()
-    assert shard.startswith(f"{tmp_path}/0.safetensors: no space left to write this file; nothing was left behind.")
-    assert description.startswith(f"{tmp_path}/0.json: no space left to write this file")
-    # The second shard itself had room; without its description nobody takes it for whole.
-    assert [path.name for path in tmp_path.iterdir()] == ["0.safetensors"]
-    assert "0.json cannot be read" in refusal(tmp_path)
+def slowly(maps: np.ndarray, word: list[int], mode: str) -> np.ndarray:
+    groups = units(word)
+    columns = np.stack([maps.astype(np.float64)[..., group].sum(axis=-1) for group in groups], axis=-1)
+    reduce = {"mean": np.mean, "max": np.max, "first": lambda rows, axis: rows[..., 0, :]}[mode]
+    return np.stack([reduce(columns[..., group, :], axis=-2) for group in groups], axis=-2)
 
 
-def test_a_shard_that_cannot_be_written_leaves_no_description(tmp_path, monkeypatch):
-    with pytest.raises(Exception, match="object"):
-        write_shard(tmp_path / "0.safetensors", tmp_path / "0.json", {0: np.array([object()])}, {"examples": []})
-    assert list(tmp_path.iterdir()) == []
+@st.composite
+def marked_tokens(draw) -> tuple[list[int], int]:
+    """Marks of tokens, special ones at any place (two together as well), and a seed for the maps."""
+    word: list[int] = []
+    for number, size in enumerate(draw(st.lists(st.integers(1, 4), min_size=1, max_size=6))):
+        word += [-1] * draw(st.integers(0, 2)) + [number] * size
+    return word + [-1] * draw(st.integers(0, 2)), draw(st.integers(0, 99))
 
 
-def test_special_tokens_named_alike_keep_their_places():
-    example = CachedExample(0, "n", "tokens", ("<s>", "a", "</s>", "</s>", "b"), (-1, 0, -1, -1, 1), ("a", "b"), maps_of(0, 5))
-    assert example.words == ("<s>", "a", "</s>", "</s>", "b")
-    assert example.special_units.tolist() == [True, False, True, True, False]
+@settings(max_examples=60, deadline=None)
+@given(example=marked_tokens(), dtype=st.sampled_from([np.float16, np.float32, np.float64]))
+def test_words_equal_the_slow_loop(example, dtype):
+    word, seed = example
+    assert unit_starts(word).tolist() == [group[0] for group in units(word)]
+    maps = np.random.default_rng(seed).gamma(0.3, size=(2, 3, len(word), len(word))) + 1e-6
+    maps = (maps / maps.sum(-1, keepdims=True)).astype(dtype)
+    for mode in WORD_MODES:
+        reduced = to_words(maps, word, mode)
+        assert reduced.dtype == np.float32
+        np.testing.assert_allclose(reduced, slowly(maps, word, mode), rtol=2e-6, atol=1e-7)
+    np.testing.assert_allclose(to_words(maps, word).sum(-1), 1, atol=2e-3 if dtype is np.float16 else 1e-5)
+
+
+def test_words_of_a_map_by_hand():
+    maps = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3], [0.1, 0.3, 0.5, 0.1], [0.7, 0.1, 0.1, 0.1]])
+    np.testing.assert_allclose(to_words(maps, [-1, 0, 0, -1]), [[0.1, 0.5, 0.4], [0.3, 0.5, 0.2], [0.7, 0.2, 0.1]], atol=1e-7)
+    # 1000 tokens of one word: in float16 a running sum would stop growing.
+    long = np.full((1, 1001, 1001), 1 / 1001, dtype=np.float16)
+    np.testing.assert_allclose(to_words(long, [-1] + [0] * 1000).sum(-1), np.float64(np.float16(1 / 1001)) * 1001, rtol=1e-5)
+    with pytest.raises(ValueError, match="unknown word mode 'median', expected one of mean, first, max"):
+        to_words(maps, [0, 1, 2, 3], "median")
+    for shape in ((2, 4, 4), (2, 3, 4), (4, 3)):
+        with pytest.raises(ValueError, match="do not match 3 tokens"):
+            to_words(np.ones(shape), [0, 1, 2])

@@ -8,20 +8,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sample_corpus.frames import frames_json
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.attention.cache import CachedExample
 from attention_atlas.corpora.examples import build_shard, read_examples
-from attention_atlas.corpora.marked_text import FrameSentence, first_occurrence, frames_records
+from attention_atlas.corpora.marked_text import FrameSentence, frames_records
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.kovaleva2019 import words as words_module
-from attention_atlas.studies.kovaleva2019.changes import OPTIONS
-from attention_atlas.studies.kovaleva2019.words import (
+from attention_atlas.studies.kovaleva2019 import changes as changes_module
+from attention_atlas.studies.kovaleva2019.changes import (
     PLACES,
     control_weights,
-    example_sentence,
     frame_pairs,
     frame_rows,
     frames,
@@ -77,31 +74,18 @@ def test_other_files_are_refused(tmp_path, text, problem):
         list(frames_records(path))
 
 
-def test_generated_sentences_meet_the_papers_rules():
-    for entry in json.loads(frames_json(5)):
-        words, element = entry["sentence"].split(), entry["links"][0].split()
-        assert len(words) <= 12
-        place, target = first_occurrence(words, element), words.index(entry["target"])
-        assert place is not None
-        assert target - (place + len(element) - 1) > 2
-
-
 def test_pairs_by_every_reading(examples):
-    first = examples[0]
+    first, second = examples
     # [CLS] the cat s a t b y the cat ##s [SEP]
-    assert first.tokens[1:3] == ("the", "cat")
     end = len(first.tokens) - 2
-    assert first.tokens[end - 1 : end + 1] == ("cat", "##s")
     # By spelling, "cat" of the target is looked for from the start; zip pairs the, cat with cat, ##s.
     assert frame_pairs(first, "zip", "fe_to_target", "first_piece") == [(1, 2), (2, end)]
     assert frame_pairs(first, "zip", "fe_to_target", "words") == [(1, end - 1), (2, end)]
     assert frame_pairs(first, "zip", "target_to_fe", "words") == [(end - 1, 1), (end, 2)]
     assert frame_pairs(first, "all", "fe_to_target", "words") == [(1, end - 1), (1, end), (2, end - 1), (2, end)]
     assert len(frame_pairs(first, "all", "both", "words")) == 8
-    second = examples[1]
-    assert (
-        frame_pairs(second, "zip", "fe_to_target", "words") == frame_pairs(second, "all", "fe_to_target", "words") == [(1, 5)]
-    )
+    for pairing in ("zip", "all"):
+        assert frame_pairs(second, pairing, "fe_to_target", "words") == [(1, 5)]
 
 
 def maps_of(example, seed=0):
@@ -110,62 +94,34 @@ def maps_of(example, seed=0):
     return maps / maps.sum(axis=-1, keepdims=True)
 
 
-def test_the_score_is_the_largest_weight_over_the_pairs(examples):
-    for example, pairing, direction, places in product(
-        examples, ("zip", "all"), ("fe_to_target", "both"), ("first_piece", "words")
-    ):
-        maps = maps_of(example)
-        pairs = frame_pairs(example, pairing, direction, places)
+def test_the_control_is_every_other_pair_at_the_same_distance(examples):
+    """Against a loop over all pairs of tokens, of which none links an element with the target."""
+    compared = 0
+    for example, *reading in product(examples, ("zip", "all"), ("fe_to_target", "both"), PLACES):
+        maps, pairs = maps_of(example), frame_pairs(example, *reading)
         slow = [[max(float(maps[k, h, a, b]) for a, b in pairs) for h in range(3)] for k in range(2)]
         assert largest_weights(maps, pairs) == pytest.approx(np.asarray(slow))
-
-
-def test_the_control_is_every_other_pair_at_the_same_distance(examples):
-    """Against a loop over all pairs of pieces, of which none links an element with the target."""
-    compared = 0
-    for example, pairing, direction, places in product(
-        examples, ("zip", "all"), ("fe_to_target", "both"), ("first_piece", "words")
-    ):
-        pairs, linked = frame_pairs(example, pairing, direction, places), linked_pairs(example)
+        linked = linked_pairs(example)
         assert set(pairs) <= linked
         inside = [k for k, word in enumerate(example.word) if word >= 0]
-        n = len(example.tokens)
-        others = np.zeros((1, 1, n, n), np.float32)
+        others = np.zeros((1, 1, *maps.shape[2:]), np.float32)
         for query, key in product(inside, inside):
             others[0, 0, query, key] = key - query in {b - a for a, b in pairs} and (query, key) not in linked
+        drawn = [control_weights(weights, pairs, linked, example, np.random.default_rng(0)) for weights in (others, 1 - others)]
         if any(np.diagonal(others[0, 0], b - a).sum() == 0 for a, b in pairs):
-            assert np.isnan(control_weights(others, pairs, linked, example, np.random.default_rng(0))).all()
-            continue
-        compared += 1
-        assert control_weights(others, pairs, linked, example, np.random.default_rng(0)) == pytest.approx(1)
-        assert control_weights(1 - others, pairs, linked, example, np.random.default_rng(0)) == pytest.approx(0)
+            assert np.isnan(drawn).all()
+        else:
+            compared += 1
+            assert np.ravel(drawn) == pytest.approx([1, 0])
     assert compared >= 8, "all readings of the second sentence"
 
 
-def test_the_control_is_the_mean_over_other_pairs(examples):
-    example = examples[1]
-    maps = maps_of(example)
-    pairs, linked, n = frame_pairs(example, "zip", "fe_to_target", "words"), linked_pairs(example), len(example.tokens)
-    (distance,) = {b - a for a, b in pairs}
-    others = [k for k in range(1, n - 1 - distance) if (k, k + distance) not in linked]
-    expected = np.mean([maps[:, :, k, k + distance] for k in others], axis=0)
-    drawn = [control_weights(maps, pairs, linked, example, np.random.default_rng(k)) for k in range(400)]
-    assert np.mean(drawn, axis=0) == pytest.approx(expected, abs=0.01)
-
-
-def test_a_sentence_without_another_pair_at_the_distance_has_no_control(examples):
-    example = examples[1]
-    inside = [k for k, word in enumerate(example.word) if word >= 0]
-    pairs = [(inside[0], inside[-1])]
-    assert np.isnan(control_weights(maps_of(example), pairs, set(pairs), example, np.random.default_rng(0))).all()
-    scores = np.full((10, 2, 3), 0.5)
-    controls = np.full((10, 2, 3), 0.3)
+def test_a_sentence_without_a_control_counts_for_the_value_alone():
+    scores, controls = np.full((10, 2, 3), 0.5), np.full((10, 2, 3), 0.3)
     controls[4] = np.nan
     table = frame_rows(scores, controls, 50, 0)
-    assert (table["n"] == 10).all()
-    assert (table["n_margin"] == 9).all()
-    assert table["margin"].to_numpy() == pytest.approx(0.2)
-    assert table["control"].to_numpy() == pytest.approx(0.3)
+    assert (table[["n", "n_margin"]] == [10, 9]).all(axis=None)
+    assert table[["margin", "control"]].to_numpy() == pytest.approx(np.tile([0.2, 0.3], (6, 1)))
     assert table.notna().all(axis=None)
     controls[:] = np.nan
     assert frame_rows(scores, controls, 50, 0)["margin"].isna().all()
@@ -196,23 +152,17 @@ def test_options_change_one_choice_at_a_time(examples, monkeypatch):
     for example, shown in cached:
         for a, b in frame_pairs(example, "all", "fe_to_target", "words"):
             shown.maps[0, 0, a, b] = shown.maps[0, 1, b, a] = 1
-    monkeypatch.setattr(words_module, "with_attention", lambda read, attention: iter(cached))
-    table = frames(iter(()), examples, "all", "fe_to_target", 50, 0)["options"]
-    assert table.columns.tolist() == OPTIONS
-    assert (table["option_a"] + " " + table["option_b"]).tolist() == [
-        "all zip",
-        "fe_to_target target_to_fe",
-        "fe_to_target both",
-        "first_piece words",
-    ]
+    monkeypatch.setattr(changes_module, "with_attention", lambda read, attention: iter(cached))
+    made = frames(iter(()), examples, "all", "fe_to_target", 50, 0)
+    table = made["options"].set_index(["option_a", "option_b"])
+    variants = [("all", "zip"), ("fe_to_target", "target_to_fe"), ("fe_to_target", "both"), PLACES]
+    assert table.index.tolist() == variants
     assert set(table["n"]) == {len(examples)}
-    reversed_, both = (table[table["option_b"] == name].iloc[0] for name in ("target_to_fe", "both"))
+    reversed_, both = table.loc[variants[1]], table.loc[variants[2]]
     assert reversed_["rho"] == pytest.approx(-1)
     assert (abs(reversed_["largest_change"]), reversed_["mean_change"]) == (1, 0)
     assert (both["largest_change"], both["mean_change"]) == (1, 0.5)
-
-
-def test_the_example_sentence_has_its_roles(examples):
-    table = example_sentence(examples)
-    assert set(table["role"]) <= {"", "target", "element"}
-    assert (table["role"] == "target").sum() >= 1
+    assert made["sentence"]["word"].tolist() == ENTRIES[0]["sentence"].split(), "as far from the median as the other, and first"
+    assert made["sentence"]["role"].tolist() == ["element", "element", "", "", "", "target"]
+    with pytest.raises(AtlasError, match="no sentence with a frame"):
+        variant_scores(iter(()), [("all", "both", "words")], 0)

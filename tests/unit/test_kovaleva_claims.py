@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
 
 from attention_atlas.studies.kovaleva2019 import CLASSES, HEADLINE, LINKS
-from attention_atlas.studies.kovaleva2019.changes import MEASURED, STATISTICS, Measures, statistics
-from attention_atlas.studies.kovaleva2019.scores import GAINS, exchanged_gain
+from attention_atlas.studies.kovaleva2019.changes import MEASURED, STATISTICS, Measures, frame_rows, statistics
+from attention_atlas.studies.kovaleva2019.scores import GAINS
 from attention_atlas.studies.kovaleva2019.tables import tested_claims as claims
-from attention_atlas.studies.kovaleva2019.words import frame_rows
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 INTERVALS = {HOLDS: (0.1, 0.3), FAILS: (-0.3, -0.1), OPEN: (-0.1, 0.1)}
@@ -32,10 +30,8 @@ def tables(verdict, task="rte"):
     ]
     gains = [(name, "accuracy", 0.2, *ends, 0.98, 1, 1, 40, "examples") for name, ends in by_task.items()]
     disabling = [
-        dict.fromkeys(("best_delta", "heldout_delta"), 0.2)
-        | {"unit": "heads", "task": name, "level": 0.98, "n": 40}
-        | dict(zip(("best_ci_low", "best_ci_high"), ends, strict=True))
-        | dict(zip(("heldout_ci_low", "heldout_ci_high"), ends, strict=True))
+        {"unit": "heads", "task": name, "level": 0.98, "n": 40, "best_delta": 0.2, "heldout_delta": 0.2}
+        | dict(zip(("best_ci_low", "best_ci_high", "heldout_ci_low", "heldout_ci_high"), ends * 2, strict=True))
         for name, ends in by_task.items()
     ]
     heads = pd.DataFrame(
@@ -47,13 +43,7 @@ def tables(verdict, task="rte"):
         {"task": name, "layer": 1, "head": head, "delta": -0.8, "n": 40, "pair_level": 0.99}
         | {"ci_low": -0.85, "ci_high": -0.75}
         # The claim is that less than one percentage point is lost.
-        | dict(
-            zip(
-                ("pair_ci_low", "pair_ci_high"),
-                np.subtract(ends if head == 3 else (0.1, 0.3), 1),
-                strict=True,
-            )
-        )
+        | dict(zip(("pair_ci_low", "pair_ci_high"), np.subtract(ends if head == 3 else (0.1, 0.3), 1), strict=True))
         for name, ends in by_task.items()
         for head in (1, 2, 3)
     ]
@@ -88,64 +78,43 @@ def test_each_claim_comes_out_each_way(verdict):
     tested = list(claims(tables(verdict)))
     assert len(tested) == 13
     assert {claim.statement: claim.verdict for claim in tested} == {claim.statement: verdict for claim in tested}
-    assert all(claim.n and claim.unit in ("examples", "sentences") and claim.statistic for claim in tested)
+    # The paper excepts QQP from the claim on the last two layers.
+    excepted = [claim.verdict for claim in claims(tables(verdict, task="qqp")) if "last two layers" in claim.statement]
+    assert excepted == [HOLDS]
 
 
-def test_claims_about_classes_name_the_annotator_and_give_the_shares_of_both():
-    frequent, rare = (claim for claim in claims(tables(OPEN)) if "maps are" in claim.statement)
-    assert rare.verdict == OPEN
-    assert rare.statement == "Diagonal maps are rare (Figure 2; less than 10 %, our threshold)"
-    for claim in (frequent, rare):
-        assert "maps classified by the rules; classification errors are not in the interval" in claim.statistic
-        assert "rules: Vertical 20.0 %" in claim.ours
-        assert "network: Vertical 20.0 %" in claim.ours
-
-
-def test_claims_about_features_and_links_list_their_parts():
-    made = {claim.statement: claim for claim in claims(tables(FAILS))}
-    (raised,) = (claim for statement, claim in made.items() if "raises attention to nouns" in statement)
-    assert raised.statement.endswith("(section 4.4) (3 of 7 tested)")
-    assert raised.ours.startswith("MRPC noun +0.200 [+0.100, +0.300], RTE noun +0.200 [-0.300, -0.100], QQP noun +0.200 [")
-    (linked,) = (claim for statement, claim in made.items() if "from verbs to their subjects" in statement)
-    assert linked.ours.startswith("MRPC 1-2 +0.200 [+0.100, +0.300], RTE 1-2 +0.200 [-0.300, -0.100]")
-    assert (linked.n, linked.level, linked.verdict) == (30, 0.98, FAILS)
-    without = tables(FAILS)
-    without["links"] = without["links"].iloc[:0]
-    assert not [claim for claim in claims(without) if "section 4.5" in claim.statement]
-
-
-def test_intervals_show_on_which_side_of_zero_they_end():
-    made = tables(HOLDS)
+def test_claims_list_their_parts_and_on_which_side_of_zero_intervals_end():
+    made = tables(FAILS)
     made["disabling"].loc[0, ["best_ci_low", "heldout_ci_high"]] = -0.0267, 0.0
-    largest, heldout = (claim.ours for claim in claims(made) if "gain" in claim.statement)
-    assert largest.startswith("MRPC +0.2 [-0.03, +0.3]")
-    assert heldout.startswith("MRPC +0.2 [+0.1, +0.0]")
-
-
-def test_disabled_frame_heads_are_those_with_the_most_attention_on_frame_links():
-    made = tables(HOLDS)
-    (claim,) = (claim for claim in claims(made) if "frame links lowers the score of no task" in claim.statement)
-    assert claim.verdict == HOLDS, "head 1-1 loses, and is not one of them"
-    assert claim.level == 0.99
-    assert claim.ours.startswith("1-2 MRPC -0.8 [-0.9, -0.7], 1-2 RTE")
-    assert ", 1-3 MRPC" in claim.ours
-    made["disabling_heads"] = made["disabling_heads"][made["disabling_heads"]["head"] != 3]
-    left = [claim.statement for claim in claims(made)]
-    assert not [text for text in left if "frame links lowers the score of no task" in text], "a model of another shape"
-
-
-def test_the_exception_of_the_paper_decides_nothing():
-    tested = {claim.statement: claim.verdict for claim in claims(tables(FAILS, task="qqp"))}
-    (last_layers,) = (verdict for statement, verdict in tested.items() if "last two layers" in statement)
-    assert last_layers == HOLDS
-
-
-def test_a_task_without_an_interval_leaves_the_claim_untested_and_is_named():
-    made = tables(HOLDS)
     made["statistics"].loc[1, ["ci_low", "ci_high", "n"]] = np.nan, np.nan, 4
-    claim = next(claim for claim in claims(made) if "last two layers" in claim.statement)
-    assert claim.verdict == "not tested"
-    assert "RTE +0.200 [no interval]" in claim.ours
+    tested = list(claims(made))
+    parts = {
+        "raises attention to nouns": "MRPC noun +0.200 [+0.100, +0.300], RTE noun +0.200 [-0.300, -0.100], QQP noun +0.200 [",
+        "from verbs to their subjects": "MRPC 1-2 +0.200 [+0.100, +0.300], RTE 1-2 +0.200 [-0.300, -0.100]",
+        "some head can be disabled": "MRPC +0.2 [-0.03, +0.3]",
+        "chosen for its gain": "MRPC +0.2 [+0.1, +0.0]",
+        "last two layers": "MRPC +0.200 [+0.100, +0.300], RTE +0.200 [no interval]",
+        "Diagonal maps are rare": "rules: Vertical 20.0 %",
+        # Head 1-1 loses most, and is not one of the two with the most attention on frame links.
+        "frame links lowers the score of no task": "1-2 MRPC -0.8 [-0.9, -0.7], 1-2 RTE",
+    }
+    by_words = {words: next(claim for claim in tested if words in claim.statement) for words in parts}
+    for words, ours in parts.items():
+        assert by_words[words].ours.startswith(ours), by_words[words].ours
+    assert by_words["last two layers"].verdict == "not tested"
+    assert "(3 of 7 tested)" in by_words["raises attention to nouns"].statement
+    linked = by_words["from verbs to their subjects"]
+    assert (linked.n, linked.level, linked.verdict) == (30, 0.98, FAILS)
+
+
+def test_a_run_without_links_or_with_a_model_of_another_shape_has_no_claim_about_them():
+    made = tables(HOLDS)
+    made["links"] = made["links"].iloc[:0]
+    made["disabling_heads"] = made["disabling_heads"][made["disabling_heads"]["head"] != 3]
+    statements = " ".join(claim.statement for claim in claims(made))
+    assert "section 4.5" not in statements
+    assert "frame links lowers the score of no task" not in statements
+    assert "section 4.2" in statements
 
 
 def measures(cosine, classes, tuned=0.0, examples=30, seed=0):
@@ -200,45 +169,14 @@ def test_the_change_of_a_feature_is_over_the_examples_that_have_it():
     assert change.loc["obj", ["ci_low", "ci_high"]].isna().all(), "five examples"
 
 
-def test_one_example_of_forty_decides_nothing_about_pretraining():
-    truth = np.arange(40) % 2 * 1.0
-    random = truth.copy()
-    random[:16] = 1 - random[:16]
-    tuned = random.copy()
-    tuned[0] = truth[0]
-    gain = exchanged_gain("accuracy", tuned[None], random[None], truth, 0.99, 1000, 0)
-    assert gain["value"] == pytest.approx(2.5)
-    assert gain["ci_low"] <= 0 < gain["ci_high"]
-    clear = exchanged_gain("accuracy", truth[None], random[None], truth, 0.99, 1000, 0)
-    assert clear["ci_low"] > 0
-    worse = exchanged_gain("accuracy", random[None], np.stack([truth, truth, tuned]), truth, 0.99, 1000, 0)
-    assert worse["value"] == pytest.approx(100 * (24 / 40 - (40 + 40 + 25) / 120))
-    assert worse["ci_high"] < 0
-
-
-@pytest.mark.parametrize("data_sets", [150, pytest.param(2000, marks=pytest.mark.long)])
-def test_no_gain_by_pretraining_is_seldom_taken_for_one(data_sets):
-    alarms = dict.fromkeys((0.99, 0.95), 0)
-    for data_set in range(data_sets):
-        generator = np.random.default_rng(data_set)
-        truth = generator.integers(0, 2, 40) * 1.0
-        tuned, random = (np.where(generator.random((1, 40)) < 0.7, truth, 1 - truth) for _ in range(2))
-        for level in alarms:
-            gain = exchanged_gain("accuracy", tuned, random, truth, level, 200, data_set)
-            alarms[level] += not gain["ci_low"] <= 0 <= gain["ci_high"]
-    for level, count in alarms.items():
-        print(f"level {level}: {count / data_sets:.4f}")
-        assert count <= binom.ppf(0.9995, data_sets, 1 - level), level
-
-
 def test_frame_margins_have_intervals_for_all_heads_together():
     alarms = 0
-    for data_set in range(100):
+    for data_set in range(60):
         generator = np.random.default_rng(data_set)
-        scores, controls = generator.random((2, 25, 4, 6))
-        scores[:, 2, 3] += 0.5
-        table = frame_rows(scores, controls, 300, 0).set_index(["layer", "head"])
-        assert table.loc[(3, 4), "margin_all_low"] > 0
-        alarms += (table.drop(index=(3, 4))["margin_all_low"] > 0).any()
+        scores, controls = generator.random((2, 25, 2, 6))
+        scores[:, 1, 3] += 0.5
+        table = frame_rows(scores, controls, 200, 0).set_index(["layer", "head"])
+        assert table.loc[(2, 4), "margin_all_low"] > 0
+        alarms += (table.drop(index=(2, 4))["margin_all_low"] > 0).any()
         assert (table["margin_all_low"] <= table["margin_ci_low"] + 0.02).all()
-    assert alarms <= 100 * 0.05 + 3 * np.sqrt(100 * 0.05 * 0.95), alarms
+    assert alarms <= 60 * 0.05 + 3 * np.sqrt(60 * 0.05 * 0.95), alarms

@@ -11,28 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+import transformers as tf
 from torch import nn
-from transformers import (
-    AlbertConfig,
-    AlbertModel,
-    BertConfig,
-    BertForMaskedLM,
-    BertForSequenceClassification,
-    BertModel,
-    DistilBertConfig,
-    DistilBertModel,
-    ElectraConfig,
-    ElectraModel,
-    GPT2Config,
-    GPT2Model,
-    LlamaConfig,
-    LlamaModel,
-    MarianConfig,
-    MarianMTModel,
-    PreTrainedModel,
-    RobertaConfig,
-    RobertaModel,
-)
+from transformers import PreTrainedModel
 from transformers.utils import ModelOutput
 
 from attention_atlas.attention.engine import Observer, Plan, Site, attention_shape, install, watch
@@ -59,56 +40,27 @@ _BERT_LIKE = {
     "pad_token_id": PAD,
     "initializer_range": _SPREAD,
 }
+_DISTILBERT = {"vocab_size": VOCABULARY, "dim": WIDTH, "hidden_dim": 2 * WIDTH, "n_layers": LAYERS, "n_heads": HEADS}
+_DISTILBERT |= {"max_position_embeddings": 40, "pad_token_id": PAD, "initializer_range": _SPREAD}
+_GPT2 = {"vocab_size": VOCABULARY, "n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS, "n_positions": 40}
+_GPT2 |= {"initializer_range": _SPREAD, "bos_token_id": 2, "eos_token_id": 2}
+_MARIAN = {"vocab_size": VOCABULARY, "d_model": WIDTH, "encoder_layers": LAYERS, "decoder_layers": 2, "init_std": _SPREAD}
+_MARIAN |= {f"{side}_attention_heads": HEADS for side in ("encoder", "decoder")}
+_MARIAN |= {f"{side}_ffn_dim": 2 * WIDTH for side in ("encoder", "decoder")}
+_MARIAN |= {"max_position_embeddings": 40, "pad_token_id": PAD, "decoder_start_token_id": PAD, "eos_token_id": 2}
 _BUILDERS = {
-    "bert": lambda: BertModel(BertConfig(**_BERT_LIKE)),
-    "bert_mlm": lambda: BertForMaskedLM(BertConfig(**_BERT_LIKE)),
-    "bert_classifier": lambda: BertForSequenceClassification(BertConfig(**_BERT_LIKE, num_labels=3)),
-    "roberta": lambda: RobertaModel(RobertaConfig(**_BERT_LIKE)),
-    "electra": lambda: ElectraModel(ElectraConfig(**_BERT_LIKE, embedding_size=8)),
-    "albert": lambda: AlbertModel(AlbertConfig(**_BERT_LIKE | {"num_hidden_layers": 4}, embedding_size=8, num_hidden_groups=2)),
-    "distilbert": lambda: DistilBertModel(
-        DistilBertConfig(
-            vocab_size=VOCABULARY,
-            dim=WIDTH,
-            hidden_dim=2 * WIDTH,
-            n_layers=LAYERS,
-            n_heads=HEADS,
-            max_position_embeddings=40,
-            pad_token_id=PAD,
-            initializer_range=_SPREAD,
-        )
+    "bert": lambda: tf.BertModel(tf.BertConfig(**_BERT_LIKE)),
+    "bert_mlm": lambda: tf.BertForMaskedLM(tf.BertConfig(**_BERT_LIKE)),
+    "bert_classifier": lambda: tf.BertForSequenceClassification(tf.BertConfig(**_BERT_LIKE, num_labels=3)),
+    "roberta": lambda: tf.RobertaModel(tf.RobertaConfig(**_BERT_LIKE)),
+    "electra": lambda: tf.ElectraModel(tf.ElectraConfig(**_BERT_LIKE, embedding_size=8)),
+    "albert": lambda: tf.AlbertModel(
+        tf.AlbertConfig(**_BERT_LIKE | {"num_hidden_layers": 4}, embedding_size=8, num_hidden_groups=2)
     ),
-    "gpt2": lambda: GPT2Model(
-        GPT2Config(
-            vocab_size=VOCABULARY,
-            n_embd=WIDTH,
-            n_layer=LAYERS,
-            n_head=HEADS,
-            n_positions=40,
-            initializer_range=_SPREAD,
-            bos_token_id=2,
-            eos_token_id=2,
-        )
-    ),
-    "llama": lambda: LlamaModel(LlamaConfig(**_BERT_LIKE, num_key_value_heads=HEADS // 2)),
-    "marian": lambda: MarianMTModel(
-        MarianConfig(
-            vocab_size=VOCABULARY,
-            d_model=WIDTH,
-            encoder_layers=LAYERS,
-            decoder_layers=2,
-            encoder_attention_heads=HEADS,
-            decoder_attention_heads=HEADS,
-            encoder_ffn_dim=2 * WIDTH,
-            decoder_ffn_dim=2 * WIDTH,
-            max_position_embeddings=40,
-            pad_token_id=PAD,
-            eos_token_id=2,
-            decoder_start_token_id=PAD,
-            forced_eos_token_id=None,
-            init_std=_SPREAD,
-        )
-    ),
+    "distilbert": lambda: tf.DistilBertModel(tf.DistilBertConfig(**_DISTILBERT)),
+    "gpt2": lambda: tf.GPT2Model(tf.GPT2Config(**_GPT2)),
+    "llama": lambda: tf.LlamaModel(tf.LlamaConfig(**_BERT_LIKE, num_key_value_heads=HEADS // 2)),
+    "marian": lambda: tf.MarianMTModel(tf.MarianConfig(**_MARIAN, forced_eos_token_id=None)),
 }
 
 ENCODERS = ("bert", "roberta", "electra", "distilbert", "albert")

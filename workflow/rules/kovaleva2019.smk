@@ -1,6 +1,5 @@
 # Kovaleva et al. (2019), Revealing the Dark Secrets of BERT. Input: a pre-trained model and models fine-tuned on tasks of GLUE,
-# examples of those tasks, sentences with frames. Output: tables in results/{run}/kovaleva2019, of which
-# studies/kovaleva2019/{tables,figures}.py make tables and figures.
+# examples of those tasks, sentences with frames. Output: what studies/kovaleva2019/{tables,figures}.py draw.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 from attention_atlas.workflow.resources import gpus, memory, minutes
@@ -9,6 +8,7 @@ kovaleva2019 = StudyInputs(config, "kovaleva2019")
 predictions_by_task = kovaleva2019.of_group("tasks", "results/{run}/kovaleva2019/predictions/{task}.parquet")
 measures_by_seed = kovaleva2019.by_seed("tasks", "results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors")
 disabled_by_seed = kovaleva2019.by_seed("tasks", "results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet")
+change_tables = "classes head_classes cosine special first_row features links options statistics".split()
 
 
 use rule measured_by_model as kovaleva2019_predictions with:
@@ -112,15 +112,7 @@ use rule measured as kovaleva2019_changes with:
         leaves(measures_by_seed),
         leaves(disabled_by_seed),
     output:
-        classes="results/{run}/kovaleva2019/changes/classes.tsv",
-        head_classes="results/{run}/kovaleva2019/changes/head_classes.tsv",
-        cosine="results/{run}/kovaleva2019/changes/cosine.tsv",
-        special="results/{run}/kovaleva2019/changes/special.tsv",
-        first_row="results/{run}/kovaleva2019/changes/first_row.tsv",
-        features="results/{run}/kovaleva2019/changes/features.tsv",
-        links="results/{run}/kovaleva2019/changes/links.tsv",
-        options="results/{run}/kovaleva2019/changes/options.tsv",
-        statistics="results/{run}/kovaleva2019/changes/statistics.tsv",
+        **{name: f"results/{{run}}/kovaleva2019/changes/{name}.tsv" for name in change_tables},
         disabling_heads="results/{run}/kovaleva2019/disabling_heads.tsv",
         disabling_layers="results/{run}/kovaleva2019/disabling_layers.tsv",
         disabling_summary="results/{run}/kovaleva2019/disabling.tsv",
@@ -152,5 +144,5 @@ use rule measured as kovaleva2019_frames with:
         mem_mb=kovaleva2019.map_memory("frames", 8 * 6),
         runtime=minutes(30),
     params:
-        **kovaleva2019.parameters("words:frames", "pairing", "direction", "resamples", "seed"),
+        **kovaleva2019.parameters("changes:frames", "pairing", "direction", "resamples", "seed"),
         limit=kovaleva2019.limit("frames"),

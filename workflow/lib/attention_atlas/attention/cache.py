@@ -124,7 +124,11 @@ def read_attention(
 
     `verify`: check each shard against its checksum before use (reads the file once).
     """
-    for path in _paths(source):
+    if isinstance(source, str | Path):
+        folder, source = source, sorted(Path(source).glob("*.safetensors"), key=lambda path: (len(path.stem), path.stem))
+        if not source:
+            raise AtlasError(f"{folder}: there are no attention shards in this folder.")
+    for path in map(Path, source):
         facts = read_description(path)
         if verify:
             check_shard(path, facts)
@@ -166,28 +170,14 @@ RepeatedAttention = Annotated[Iterable[CachedExample], StoredAttention]
 Attention = Annotated[Iterator[CachedExample], read_attention]  # cached examples, as a parameter of a function that a job calls
 
 
-def _paths(source: str | Path | Sequence[str | Path]) -> Iterable[Path]:
-    if isinstance(source, str | Path):
-        shards = sorted(Path(source).glob("*.safetensors"), key=lambda path: (len(path.stem), path.stem))
-        if not shards:
-            raise AtlasError(f"{source}: there are no attention shards in this folder.")
-        return shards
-    return [Path(path) for path in source]
-
-
 def with_attention(examples: Iterable[Example], cached: Iterable[CachedExample]) -> Iterator[tuple[Example, CachedExample]]:
     """Yield each example with its attention."""
     cached_examples = iter(cached)
-    for number, example in enumerate(examples):
+    for example in examples:
         cached_example = next(cached_examples, None)
-        if cached_example is None:
+        if cached_example is None or (example.record, example.id) != (cached_example.record, cached_example.id):
+            fault = "ends before" if cached_example is None else f"has example {cached_example.id} in place of"
             raise AtlasError(
-                f"the attention cache ends after {number} examples, before {example.id}: delete the attention folder of this "
-                "corpus and run again."
-            )
-        if (example.record, example.id) != (cached_example.record, cached_example.id):
-            raise AtlasError(
-                f"the attention cache has example {cached_example.id} in place of {example.id}: delete the "
-                "attention folder of this corpus and run again."
+                f"the attention cache {fault} {example.id}: delete the attention folder of this corpus and run again."
             )
         yield example, cached_example

@@ -126,10 +126,8 @@ def attention_layers(model: nn.Module) -> dict[SiteKind, list[str]]:
     """
     sites = _sites(model)
     name_of_module = {module: name for name, module in model.named_modules()}
-    layer_names: dict[SiteKind, list[str]] = {kind: [] for kind in sites.shape}
-    for module, (kind, _) in sorted(sites.layers.items(), key=lambda item: item[1][1] or 0):
-        layer_names[kind].append(name_of_module[module])
-    return layer_names
+    in_order = sorted(sites.layers.items(), key=lambda item: item[1][1] or 0)
+    return {kind: [name_of_module[module] for module, (of_kind, _) in in_order if of_kind == kind] for kind in sites.shape}
 
 
 @contextlib.contextmanager
@@ -169,8 +167,9 @@ def watch(
         )
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     compiled = {} if plan is None else plan.compile(sites.shape, device, sites.absent)
-    session = Session(sites, tuple(observers), compiled, tuple(applied), tuple(outputs), tuple(values))
-    session.fused = fused and not (observers or applied or outputs or values) and getattr(model, "_supports_sdpa", False)
+    observed = bool(observers or applied or outputs or values)
+    session = Session(sites, compiled, observers=observers, applied=applied, outputs=outputs, values=values)
+    session.fused = fused and not observed and getattr(model, "_supports_sdpa", False)
     token = _sessions.set((session, *_sessions.get()))
     try:
         yield session
@@ -181,29 +180,12 @@ def watch(
 class Session:
     """State of one `watch` block: observers and interventions."""
 
-    def __init__(
-        self,
-        sites: _Sites,
-        observers: tuple[Observer, ...],
-        plan: dict[Site, LayerPlan],
-        applied: tuple[Observer, ...],
-        outputs: tuple[Observer, ...] = (),
-        values: tuple[Observer, ...] = (),
-    ) -> None:
-        self._sites = sites
-        self._observers = observers
-        self._plan = plan
-        self._applied = applied
-        self._outputs = outputs
-        self._values = values
+    def __init__(self, sites: _Sites, plan: dict[Site, LayerPlan], **observers: Sequence[Observer]) -> None:
+        self._sites, self._plan = sites, plan
+        self._observers = {name: tuple(of_name) for name, of_name in observers.items()}
         self._calls: Counter[SiteKind] = Counter()
         self.fused = False
         self.batch()
-
-    @property
-    def shape(self) -> dict[SiteKind, tuple[int, int]]:
-        """Number of layers and heads of each kind of attention in the watched model."""
-        return dict(self._sites.shape)
 
     def batch(
         self,
@@ -229,9 +211,6 @@ class Session:
             target=Side(decoder_attention_mask, decoder_sentence_ids) if two_texts else None,
         )
         self._calls.clear()
-
-    def _owns(self, module: nn.Module) -> bool:
-        return module in self._sites.layers
 
     def _site(self, module: nn.Module) -> Site:
         kind, layer = self._sites.layers[module]
@@ -267,9 +246,9 @@ class Session:
         value: torch.Tensor,
         additive_mask: torch.Tensor | None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        for observer in self._observers:
+        for observer in self._observers["observers"]:
             observer(site, probabilities)
-        for observer in self._values:
+        for observer in self._observers["values"]:
             observer(site, _of_each_head(value, probabilities))
         layer_plan = self._plan.get(site)
         if layer_plan is not None:
@@ -280,9 +259,9 @@ class Session:
                 output = layer_plan.without_outputs(output)
             else:
                 output = layer_plan.with_constant_outputs(_weighted_values(probabilities, value))
-        for observer in self._applied:
+        for observer in self._observers["applied"]:
             observer(site, probabilities)
-        for observer in self._outputs:
+        for observer in self._observers["outputs"]:
             observer(site, output)
         return output, probabilities
 
@@ -340,9 +319,9 @@ def _site_kind(name: str, module: nn.Module, model: nn.Module) -> SiteKind:
 def _has_causal_mask(parts: Sequence[str], model: nn.Module) -> bool:
     """Whether the modules around the one at this path make causal masks and no others; some attention classes do not say."""
     around = [model.get_submodule(".".join(parts[:depth])) for depth in range(len(parts))]
-    makers = {made for module in around for made in inspect.unwrap(type(module).forward).__code__.co_names}
-    makers = {made for made in makers if made.startswith("create_") and made.endswith("_mask")}
-    return bool(makers) and all("causal" in made for made in makers)
+    used = {name for module in around for name in inspect.unwrap(type(module).forward).__code__.co_names}
+    makers = {name for name in used if name.startswith("create_") and name.endswith("_mask")}
+    return bool(makers) and all("causal" in name for name in makers)
 
 
 def _layer_numbers(
@@ -360,11 +339,9 @@ def _layer_numbers(
             return numbers, max(len(layers) if isinstance(layers, nn.ModuleList) else 0, max(numbers) + 1)
     if len(names) == 1:
         return [0], 1
-    stated = [getattr(module, "layer_idx", None) for module in modules]
-    if len(set(stated)) == len(names) and all(isinstance(number, int) for number in stated):
-        return [int(number) for number in stated if number is not None], 1 + max(
-            number for number in stated if number is not None
-        )
+    stated = [number for module in modules if isinstance(number := getattr(module, "layer_idx", None), int)]
+    if len(set(stated)) == len(names):
+        return stated, 1 + max(stated)
     raise AtlasError(
         f"The {kind} attention layers of {type(model).__name__} cannot be distinguished by their names "
         f"({', '.join(names[:3])}, ...); pass the intended part of the model."
@@ -463,7 +440,7 @@ def _atlas_attention(
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """The attention function that transformers calls: that of the session of `module`, or eager attention."""
     for session in _sessions.get():
-        if session._owns(module):
+        if module in session._sites.layers:
             return session._attend(module, query, key, value, attention_mask, **options)
     return _eager(module)(module, query, key, value, attention_mask, **options)
 

@@ -81,20 +81,13 @@ class BatchFacts:
         return self.source if self.target is None else self.target
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Edit:
     action: Action
     where: SiteKind | None
     layer: int
     heads: tuple[int, ...] | None
-
-
-@dataclass(frozen=True, eq=False)
-class _Constant:
-    where: SiteKind | None
-    layer: int
-    heads: tuple[int, ...] | None
-    outputs: torch.Tensor
+    outputs: torch.Tensor | None = None  # of "constant", [head, size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +110,6 @@ class Plan:
 
     edits: tuple[_Edit, ...] = ()
     gates: tuple[_Gate, ...] = ()
-    constants: tuple[_Constant, ...] = ()
 
     def zero(self, layer: int, heads: int | Iterable[int] | None = None, where: SiteKind | None = None) -> Plan:
         """Set the probabilities of the heads to 0, so that they contribute nothing to the layer (Michel et al. 2019).
@@ -161,7 +153,7 @@ class Plan:
 
         `outputs`: [head, size] for all heads of the layer; only those of the changed heads are used.
         """
-        return replace(self, constants=(*self.constants, _Constant(where, int(layer), _as_heads(heads), outputs)))
+        return self._with("constant", layer, heads, where, outputs)
 
     def gated(self, gates: torch.Tensor, where: SiteKind | None = None) -> Plan:
         """Multiply the probabilities of each head by `gates`, broadcastable to [batch, layer, head].
@@ -173,40 +165,36 @@ class Plan:
 
     def part(self, stack: str) -> Plan:
         """The part of the plan for one stack, "encoder" or "decoder"."""
-        return Plan(_in_stack(self.edits, stack), _in_stack(self.gates, stack), _in_stack(self.constants, stack))
+        return Plan(_in_stack(self.edits, stack), _in_stack(self.gates, stack))
 
     @property
     def changes_nothing(self) -> bool:
         """Whether the plan is empty."""
-        return not (self.edits or self.gates or self.constants)
+        return not (self.edits or self.gates)
 
     @property
     def first_layer(self) -> int:
         """The first layer that the plan changes: the outputs of earlier layers are the same as without a plan."""
-        changes: tuple[_Edit | _Constant, ...] = (*self.edits, *self.constants)
-        return 0 if self.gates else min((change.layer for change in changes), default=0)
+        return 0 if self.gates else min((edit.layer for edit in self.edits), default=0)
 
     def compile(self, shape: Shape, device: torch.device | str = "cpu", absent: Collection[Site] = ()) -> dict[Site, LayerPlan]:
         """Check the plan against a model and return the plans of changed layers."""
         masks: dict[Site, dict[Action, torch.Tensor]] = {}
         gates: dict[SiteKind, list[torch.Tensor]] = {}
+        outputs: dict[Site, torch.Tensor] = {}
         for edit in self.edits:
             site, wanted, heads = _located(edit, shape, absent)
-            of_site = masks.setdefault(site, {})
-            mask = of_site.setdefault(edit.action, torch.zeros(heads, dtype=torch.bool))
-            mask[list(wanted)] = True
-        outputs: dict[Site, torch.Tensor] = {}
-        for constant in self.constants:
-            site, wanted, heads = _located(constant, shape, absent)
-            if constant.outputs.ndim != 2 or len(constant.outputs) != heads:
+            mask = masks.setdefault(site, {}).setdefault(edit.action, torch.zeros(heads, dtype=torch.bool))
+            mask[wanted] = True
+            if edit.outputs is None:
+                continue
+            if edit.outputs.ndim != 2 or len(edit.outputs) != heads:
                 raise AtlasError(
-                    f"Constant outputs of shape {tuple(constant.outputs.shape)} do not fit layer {site.layer} of the "
+                    f"Constant outputs of shape {tuple(edit.outputs.shape)} do not fit layer {site.layer} of the "
                     f"{site.site_kind} attention: they must be [{heads} heads, size]."
                 )
-            mask = masks.setdefault(site, {}).setdefault("constant", torch.zeros(heads, dtype=torch.bool))
-            mask[list(wanted)] = True
-            known = outputs.setdefault(site, torch.zeros_like(constant.outputs, device=device))
-            known[list(wanted)] = constant.outputs.to(known)[list(wanted)]
+            known = outputs.setdefault(site, torch.zeros_like(edit.outputs, device=device))
+            known[wanted] = edit.outputs.to(known)[wanted]
         for gate in self.gates:
             where = _resolve(gate.where, shape)
             _check_gates(gate.values, where, *shape[where])
@@ -223,8 +211,17 @@ class Plan:
             for site in masks.keys() | gated
         }
 
-    def _with(self, action: Action, layer: int, heads: int | Iterable[int] | None, where: SiteKind | None) -> Plan:
-        return replace(self, edits=(*self.edits, _Edit(action, where, int(layer), _as_heads(heads))))
+    def _with(
+        self,
+        action: Action,
+        layer: int,
+        heads: int | Iterable[int] | None,
+        where: SiteKind | None,
+        outputs: torch.Tensor | None = None,
+    ) -> Plan:
+        if heads is not None:
+            heads = tuple(int(head) for head in heads) if isinstance(heads, Iterable) else (int(heads),)
+        return replace(self, edits=(*self.edits, _Edit(action, where, int(layer), heads, outputs)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -320,13 +317,7 @@ class LayerPlan:
         return remaining / torch.where(scaled, total, torch.ones_like(total))
 
 
-def _as_heads(heads: int | Iterable[int] | None) -> tuple[int, ...] | None:
-    if heads is None:
-        return None
-    return tuple(int(head) for head in heads) if isinstance(heads, Iterable) else (int(heads),)
-
-
-_Change = TypeVar("_Change", _Edit, _Constant, _Gate)
+_Change = TypeVar("_Change", _Edit, _Gate)
 
 
 def _in_stack(changes: tuple[_Change, ...], stack: str) -> tuple[_Change, ...]:
@@ -336,7 +327,7 @@ def _in_stack(changes: tuple[_Change, ...], stack: str) -> tuple[_Change, ...]:
     return tuple(change for change in changes if change.where is not None and change.where.stack == stack)
 
 
-def _located(edit: _Edit | _Constant, shape: Shape, absent: Collection[Site]) -> tuple[Site, tuple[int, ...], int]:
+def _located(edit: _Edit, shape: Shape, absent: Collection[Site]) -> tuple[Site, list[int], int]:
     """Site and heads that an edit changes, and how many heads the layer has."""
     where = _resolve(edit.where, shape)
     layers, heads = shape[where]
@@ -347,7 +338,7 @@ def _located(edit: _Edit | _Constant, shape: Shape, absent: Collection[Site]) ->
         )
     if Site(*where, edit.layer) in absent:
         raise AtlasError(f"The plan names layer {edit.layer} (from 0), which has no {where} attention.")
-    wanted = tuple(range(heads)) if edit.heads is None else edit.heads
+    wanted = list(range(heads) if edit.heads is None else edit.heads)
     for head in wanted:
         if not 0 <= head < heads:
             raise AtlasError(

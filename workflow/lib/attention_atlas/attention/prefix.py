@@ -40,8 +40,9 @@ def blocks(model: nn.Module) -> nn.ModuleList:
     """The layers of a model with one kind of attention, in order."""
     kinds = attention_layers(model)
     if len(kinds) != 1:
-        known_kinds = ", ".join(str(kind) for kind in kinds)
-        raise AtlasError(f"{type(model).__name__} has {known_kinds} attention: pass the part with the intended layers.")
+        raise AtlasError(
+            f"{type(model).__name__} has {', '.join(map(str, kinds))} attention: pass the part with the intended layers."
+        )
     ((kind, names),) = kinds.items()
     layers, _ = attention_shape(model)[kind]
     parts = names[0].split(".")

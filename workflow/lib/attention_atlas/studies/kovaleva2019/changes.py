@@ -1,8 +1,10 @@
-"""What fine-tuning changes: tables behind Figures 2, 5, 6 and 7 and sections 4.4 and 4.5, from the measures of all tasks."""
+"""Tables of heads: what fine-tuning changes (Figures 2, 5, 6 and 7, sections 4.4 and 4.5), from the measures of all tasks, and
+attention on frame links (Figure 3). Linked words of both are compared with random pairs of tokens at the same distances.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -12,6 +14,12 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import spearmanr
 
+from attention_atlas.attention.cache import Attention, widened, with_attention
+from attention_atlas.corpora.alignment import SPECIAL
+from attention_atlas.corpora.examples import Example, Examples
+from attention_atlas.corpora.marked_text import ELEMENT, TARGET
+from attention_atlas.errors import AtlasError
+from attention_atlas.io.messages import progress
 from attention_atlas.methods.head_tables import head_rows, mean_rows
 from attention_atlas.stats.intervals import LEVEL, bootstrap_ratio, level_of_parts
 from attention_atlas.stats.simultaneous import mean_deviations, simultaneous_widths, smallest_interval
@@ -29,6 +37,8 @@ from attention_atlas.studies.kovaleva2019.scores import disabling
 
 Floats = npt.NDArray[np.floating]
 Doubles = npt.NDArray[np.float64]
+Pair = tuple[int, int]
+"""Query and key."""
 MODELS = ("base", "tuned")
 """The pre-trained and the fine-tuned model."""
 MEASURED = (*FEATURES, "sep_sum")
@@ -62,6 +72,23 @@ of these maps, mean over tasks). `of`: the compared maps (padded, real_same, rea
 RAISED = {"mrpc": ("noun", "obj"), "rte": ("noun", "obj"), "qqp": ("noun", "obj"), "qnli": ("neg",)}
 """Task -> features to which fine-tuning raises attention in the paper."""
 RAISED_PARTS = sum(map(len, RAISED.values()))
+
+DRAWS = 20
+"""Number of random sets of pairs of the control."""
+PLACES = ("first_piece", "words")
+"""Positions of tokens: the first token with the same spelling (published code), or the tokens of the annotated words."""
+_OPTIONS = {
+    "tokens of elements and target paired one by one, or all with all": ("zip", "all"),
+    "direction of attention": ("fe_to_target", "target_to_fe", "both"),
+    "tokens by spelling, or by word": PLACES,
+}
+"""Option of Figure 3 -> its choices; the order is that of the parameters of `frame_pairs`."""
+FRAME_COLUMNS = (
+    "layer head value ci_low ci_high control margin margin_ci_low margin_ci_high margin_all_low margin_all_high n n_margin"
+).split()
+"""value: mean over the n sentences of the largest weight; control: the same of other pairs of tokens at the same distance, none
+of which links an element with the target; margin_all_low, margin_all_high: interval of their difference (margin) that covers
+all heads together; n_margin: sentences with such pairs."""
 
 
 @dataclass(frozen=True)
@@ -288,3 +315,112 @@ def _shares(of_seeds: Sequence[Measures], annotator: str) -> Doubles:
     """[example, class] share of the maps of an example, over seeds and heads."""
     classes = np.stack([m.classes[ANNOTATORS.index(annotator)] for m in of_seeds], axis=1)
     return np.stack([(classes == k).mean(axis=(1, 2, 3)) for k in range(len(CLASSES))], axis=1)
+
+
+def largest_weights(maps: npt.NDArray[np.float32], pairs: Sequence[Pair]) -> Doubles:
+    """[layer, head] the largest weight over pairs (query, key) of maps [layer, head, n, n]."""
+    rows, columns = zip(*pairs, strict=True)
+    return maps[:, :, list(rows), list(columns)].max(axis=-1).astype(np.float64)
+
+
+def control_weights(
+    maps: npt.NDArray[np.float32],
+    pairs: Sequence[Pair],
+    linked: Collection[Pair],
+    example: Example,
+    generator: np.random.Generator,
+) -> Doubles:
+    """[layer, head] the mean, over `DRAWS` random sets, of the largest weight of as many pairs of tokens at the same distances,
+    neither special nor linked; NaN where a distance has no such pair.
+    """
+    allowed = [place for place, word in enumerate(example.word) if word != SPECIAL]
+    inside = set(allowed)
+    queries = {
+        offset: [k for k in allowed if k + offset in inside and (k, k + offset) not in linked]
+        for offset in {key - query for query, key in pairs}
+    }
+    if not all(queries.values()):
+        return np.full(maps.shape[:2], np.nan)
+    drawn = np.stack([generator.choice(queries[key - query], DRAWS) for query, key in pairs])
+    offsets = np.asarray([key - query for query, key in pairs])[:, None]
+    return maps[:, :, drawn, drawn + offsets].max(axis=2).mean(axis=-1).astype(np.float64)
+
+
+def frames(
+    attention: Attention, examples: Examples, pairing: str, direction: str, resamples: int, seed: int
+) -> dict[str, pd.DataFrame]:
+    """Attention of every head on frame links (`FRAME_COLUMNS`), the effect of each option, and the sentence of Figure 4.
+
+    pairing, direction: of the figure; the options change these and the positions of tokens, one at a time.
+    """
+    chosen: tuple[str, ...] = (pairing, direction, "first_piece")
+    options = [
+        (name, chosen[place], choice, (*chosen[:place], choice, *chosen[place + 1 :]))
+        for place, (name, choices) in enumerate(_OPTIONS.items())
+        for choice in choices
+        if choice != chosen[place]
+    ]
+    pairs = progress(with_attention(examples, attention), label="sentences")
+    (scores, *option_scores), controls = variant_scores(pairs, [chosen, *(variant for *_, variant in options)], seed)
+    rows = [
+        option_row("frames", f"Figure 3: {name}", (first, second), (scores, changed))
+        for (name, first, second, _), changed in zip(options, option_scores, strict=True)
+    ]
+    return {
+        "heads": frame_rows(scores, controls, resamples, seed),
+        "options": pd.DataFrame(rows).assign(unit="sentences")[OPTIONS],
+        "sentence": example_sentence(examples),
+    }
+
+
+def variant_scores(pairs: Iterator[Any], variants: Sequence[tuple[str, ...]], seed: int) -> tuple[list[Doubles], Doubles]:
+    """Scores [sentence, layer, head] of each variant (pairing, direction, places), and the control of the first one."""
+    scores: list[list[Doubles]] = [[] for _ in variants]
+    controls: list[Doubles] = []
+    for example, cached in pairs:
+        maps = widened(cached.maps)
+        for number, variant in enumerate(variants):
+            scores[number].append(largest_weights(maps, frame_pairs(example, *variant)))
+        generator = np.random.default_rng([seed, example.record, 0])
+        linked = {pair for places in PLACES for pair in frame_pairs(example, "all", "both", places)}
+        controls.append(control_weights(maps, frame_pairs(example, *variants[0]), linked, example, generator))
+    if not controls:
+        raise AtlasError("there is no sentence with a frame: all were dropped (see dropped.tsv), or `limit` is too small.")
+    return [np.stack(sentences) for sentences in scores], np.stack(controls)
+
+
+def frame_pairs(example: Example, pairing: str, direction: str, places: str) -> list[Pair]:
+    """Pairs of tokens (query, key) between the elements and the target of a sentence.
+
+    pairing: zip pairs the tokens of all elements with those of the target one by one and drops the rest (published code); all:
+    each with each. direction: which of them attends, or both. places: one of `PLACES`.
+    """
+    elements, targets = (_pieces(example, role, places) for role in (ELEMENT, TARGET))
+    pairs = list(zip(elements, targets, strict=False) if pairing == "zip" else product(elements, targets))
+    reversed_pairs = [(target, element) for element, target in pairs]
+    return {"fe_to_target": pairs, "target_to_fe": reversed_pairs, "both": pairs + reversed_pairs}[direction]
+
+
+def _pieces(example: Example, role: str, places: str) -> list[int]:
+    words = [word for mention in example.mentions or () if mention.role == role for word in range(mention.start, mention.stop)]
+    positions = [place for word in words for place, mark in enumerate(example.word) if mark == word]
+    return positions if places == "words" else [example.tokens.index(example.tokens[place]) for place in positions]
+
+
+def frame_rows(scores: Doubles, controls: Doubles, resamples: int, seed: int) -> pd.DataFrame:
+    """The table of heads, `FRAME_COLUMNS`, of scores and controls [sentence, layer, head], NaN without a control."""
+    frame = mean_rows(scores, resamples, seed).assign(**margin_columns(scores, controls, resamples, seed))
+    margins = mean_rows(scores - controls, resamples, seed)
+    ends = margins[["ci_low", "ci_high"]].add_prefix("margin_").reindex(frame.index)
+    return frame.join(ends)[FRAME_COLUMNS]
+
+
+def example_sentence(examples: Sequence[Example]) -> pd.DataFrame:
+    """Words of the first sentence of medium length, with the role of each: word, role, frame."""
+    middle = float(np.median([len(example.words) for example in examples]))
+    example = min(examples, key=lambda e: (abs(len(e.words) - middle), e.record))
+    roles = [""] * len(example.words)
+    for mention in example.mentions or ():
+        roles[mention.start : mention.stop] = [mention.role] * (mention.stop - mention.start)
+    frame = next((mention.cluster for mention in example.mentions or ()), "")
+    return pd.DataFrame({"word": example.words, "role": roles, "frame": frame, "example": example.id})

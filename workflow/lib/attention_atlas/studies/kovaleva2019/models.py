@@ -1,11 +1,14 @@
-"""What the models of a task are run for: predictions (Table 1), also with heads disabled (Figures 8 and 9), and measures."""
+"""What the models of a task are run for: predictions (Table 1), also with heads disabled (Figures 8 and 9), and measures.
+
+Words have tags and relations (gold layers, or spaCy's), and from them features (section 4.4, Figure 7) and links (section 4.5).
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +20,7 @@ from transformers import PreTrainedModel
 from attention_atlas.attention.batches import batch_by_length, model_inputs
 from attention_atlas.attention.engine import self_attention, watch
 from attention_atlas.attention.plans import Plan
+from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
@@ -33,22 +37,23 @@ from attention_atlas.models.task_heads import (
     predicted,
     untrained_logits,
 )
-from attention_atlas.studies.kovaleva2019 import ANNOTATORS, FEATURES, LINKS, MODES
-from attention_atlas.studies.kovaleva2019.changes import MEASURED, Measures
+from attention_atlas.studies.kovaleva2019 import ANNOTATORS, FEATURES, LINKS, MODES, VERB_LINKS, missing_tagger
+from attention_atlas.studies.kovaleva2019.changes import MEASURED, Measures, Pair, control_weights, largest_weights
 from attention_atlas.studies.kovaleva2019.patterns import MapNetwork, Thresholds, annotated, load_network, thresholds_of
-from attention_atlas.studies.kovaleva2019.words import (
-    Analysis,
-    analyses_of,
-    control_weights,
-    feature_masks,
-    largest_weights,
-    piece_pairs,
-)
 
 _log = logging.getLogger(__name__)
 Models = tuple[PreTrainedModel, PreTrainedModel]
 """The pre-trained and the fine-tuned model."""
 _PADDED_BATCH = 8
+Bools = npt.NDArray[np.bool_]
+_REVERSED = {"verb_subj": "subj_verb", "pron_noun": "noun_pron"}
+PRONOUNS = ("PRP", "PRP$")
+_SUBJECTS = frozenset("nsubj nsubjpass csubj csubjpass agent expl".split())
+_OBJECTS = frozenset("dobj iobj dative attr oprd".split())
+NEGATIONS = (
+    "neither nor not never none don't won't didn't hadn't haven't can't isn't wasn't shouldn't couldn't nothing nowhere".split()
+)
+"""Kovaleva et al. 2019, footnote 6."""
 
 
 def load_tuned(entries: Mapping[str, Mapping[int, Mapping[str, Any]]]) -> Iterator[tuple[str, int, PreTrainedModel]]:
@@ -248,3 +253,153 @@ def padded_cosine(models: Models, examples: Sequence[Example], pad: int, length:
         before, after = (_attention(model, inputs).flatten(3) for model in models)
         cosines[batch] = cosine_similarity(before, after, -1).transpose(0, 1).cpu().numpy()
     return cosines
+
+
+class Token(NamedTuple):
+    """The words that belong to a token, its Penn tag, the relation to its head, and the place of the head if known."""
+
+    words: tuple[int, ...]
+    tag: str
+    relation: str
+    head: int | None = None
+
+
+Analysis = tuple[Token, ...]
+
+
+def gold_analysis(example: Example) -> Analysis | None:
+    """The gold layers of an example, one token for each word; None where it has no tags or no relations."""
+    if not {"xpos", "relations"} <= example.layers.keys():
+        return None
+    heads = example.layers.get("heads", (0,) * len(example.words))
+    return tuple(
+        Token((k,), tag, relation, head - 1 if head > 0 else None)
+        for k, (tag, relation, head) in enumerate(zip(example.layers["xpos"], example.layers["relations"], heads, strict=True))
+    )
+
+
+def text_of_word(example: Example) -> tuple[int, ...]:
+    """For each word the number of its text: special tokens separate the two texts of a pair."""
+    numbers = [0] * len(example.words)
+    text, previous = 0, SPECIAL
+    for word in example.word:
+        if word == SPECIAL:
+            text += previous != SPECIAL
+        else:
+            numbers[word] = text
+        previous = word
+    return tuple(numbers)
+
+
+def aligned(example: Example, documents: Sequence[Sequence[Any]]) -> Analysis:
+    """Tokens of spaCy on each text of an example, each with the words most of whose characters lie in it."""
+    starts = np.cumsum([0, *map(len, documents)]).tolist()
+    words: list[list[int]] = [[] for _ in range(starts[-1])]
+    # By text, the character after its last word so far.
+    stops = [0] * len(example.texts)
+    for word, (form, text) in enumerate(zip(example.words, text_of_word(example), strict=True)):
+        start = example.texts[text].index(form, stops[text])
+        stops[text] = stop = start + len(form)
+        shared = [min(stop, t.idx + len(t.text)) - max(start, t.idx) for t in documents[text]]
+        if shared and max(shared) > 0:
+            words[starts[text] + int(np.argmax(shared))].append(word)
+    tokens = []
+    for first, document in zip(starts, documents, strict=False):
+        for token in document:
+            head = None if token.head.i == token.i else first + token.head.i
+            tokens.append(Token(tuple(words[first + token.i]), token.tag_, token.dep_, head))
+    return tuple(tokens)
+
+
+def analyses_of(examples: Sequence[Example], tagger: str) -> dict[int, Analysis]:
+    """Record -> its gold analysis, or all by spaCy on the running texts; empty where neither is there."""
+    gold = {example.record: gold_analysis(example) for example in examples}
+    analyses = {record: analysis for record, analysis in gold.items() if analysis is not None}
+    if len(analyses) == len(examples):
+        return analyses
+    if reason := missing_tagger(tagger):
+        _log.warning("nouns, verbs, pronouns, subjects, objects and links are absent: %s", reason)
+        return {}
+    import spacy
+
+    pipeline = spacy.load(tagger)
+    return {example.record: aligned(example, [pipeline(text) for text in example.texts]) for example in examples}
+
+
+def feature_masks(example: Example, cls: str | None, sep: str | None, analysis: Analysis | None, mode: str) -> dict[str, Bools]:
+    """[n] which tokens have a feature, for every feature; without an analysis, those that need tags are absent."""
+    tokens, word = np.asarray(example.tokens, dtype=object), np.asarray(example.word)
+    words: dict[str, list[int]] = {}
+    if analysis is not None:
+        tests: dict[str, Callable[[Token], bool]] = {
+            "noun": lambda token: token.tag.startswith("NN"),
+            "verb": lambda token: token.tag.startswith("VB"),
+            "pron": lambda token: token.tag in PRONOUNS,
+            "subj": lambda token: token.relation in _SUBJECTS,
+            "obj": lambda token: token.relation in _OBJECTS,
+        }
+        words = {name: [word for token in analysis if test(token) for word in token.words] for name, test in tests.items()}
+    words["neg"] = negated(example.words, mode)
+    words["punct"] = [k for k, form in enumerate(example.words) if not any(c.isalnum() for c in form)]
+    masks = {"sep": tokens == sep, "cls": tokens == cls}
+    for name, word_positions in words.items():
+        mask = np.isin(word, word_positions)
+        if mode == "as_published" and name != "punct":
+            # The same spelling elsewhere counts as well, in every word that shares a word piece.
+            mask = np.isin(tokens, tokens[mask]) & (word != SPECIAL)
+        masks[name] = mask
+    return masks
+
+
+def negated(words: Sequence[str], mode: str) -> list[int]:
+    """Positions of negations: by whole words and contractions, or (as published) by words that contain one."""
+    positions: set[int] = set()
+    # A contraction is split into three words, or into two as in treebanks.
+    for start, size in product(range(len(words)), (1, 2, 3)):
+        text = "".join(words[start : start + size])
+        if start + size > len(words) or (size > 1 and not {"'", "’"} & {*text}):
+            continue
+        plain = text.lower().replace("’", "'")
+        if mode == "corrected":
+            hit = plain in NEGATIONS or plain == "n't"
+        else:
+            hit = text in NEGATIONS or (size == 1 and any(part in text for part in NEGATIONS))
+        if hit:
+            positions |= set(range(start, start + size))
+    return sorted(positions)
+
+
+def word_links(example: Example, analysis: Analysis, link: str) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Words of the query and of the key of each link."""
+    if link in _REVERSED:
+        return [(key, query) for query, key in word_links(example, analysis, _REVERSED[link])]
+    if link == "subj_verb":
+        subjects = [token for token in analysis if token.relation == "nsubj"]
+        pairs = [(token, analysis[token.head]) for token in subjects if token.head is not None]
+        return [(subject.words, verb.words) for subject, verb in pairs if verb.tag.startswith("VB")]
+    text = text_of_word(example)
+    nouns = [token.words for token in analysis if token.words and token.tag.startswith("NN")]
+    pronouns = [token.words for token in analysis if token.words and token.tag in PRONOUNS]
+    return [(noun, pronoun) for noun, pronoun in product(nouns, pronouns) if text[noun[0]] == text[pronoun[0]]]
+
+
+def piece_pairs(example: Example, analysis: Analysis, link: str, mode: str) -> list[Pair]:
+    """Pairs of tokens (query, key) of all links of a kind (one of `LINKS`).
+
+    corrected: each token of the one word with each of the other. as_published: the tokens of all queries and keys are paired
+    one by one, the rest dropped; a token is the first one with its spelling. Nouns and pronouns have no published code.
+    """
+    pieces: dict[int, list[int]] = {}
+    for place, word in enumerate(example.word):
+        pieces.setdefault(word, []).append(place)
+    links = [
+        [[place for word in words for place in pieces[word]] for words in pair] for pair in word_links(example, analysis, link)
+    ]
+    if mode == "corrected":
+        return [pair for query, key in links for pair in product(query, key)]
+    if link not in VERB_LINKS:
+        return []
+    first = example.tokens.index
+    queries = [first(example.tokens[place]) for query, _ in links for place in query]
+    keys = [first(example.tokens[place]) for _, key in links for place in key]
+    return list(zip(queries, keys, strict=False))

@@ -254,7 +254,7 @@ def parts_of(weights: Floats, special: Bools) -> MapParts:
     band = np.zeros((n, len(OFFSETS)), np.float32)
     rest = np.where(special, np.float32(0), weights)
     for k, offset in enumerate(OFFSETS):
-        rows, columns = _neighbours(n, offset)
+        rows, columns = np.nonzero(np.eye(n, k=offset, dtype=bool))
         near = np.where(inner[rows, columns], np.maximum(weights[rows, columns] - background[rows], 0), 0)
         band[rows, k] = near
         rest[rows, columns] -= near
@@ -300,17 +300,11 @@ def resized(parts: MapParts, special: Bools, length: int, generator: np.random.G
     copies = np.bincount(source, minlength=len(special)).astype(np.float32)
     weights = (parts.rest / copies.clip(1) + parts.stripes)[np.ix_(source, source)]
     for k, offset in enumerate(OFFSETS):
-        rows, columns = _neighbours(len(source), offset)
+        rows, columns = np.nonzero(np.eye(len(source), k=offset, dtype=bool))
         kept = ~there[rows] & ~there[columns]
         weights[rows[kept], columns[kept]] += parts.band[source[rows[kept]], k]
     total = weights.sum(axis=1, keepdims=True)
     return (weights / np.where(total > 0, total, 1)).astype(np.float32), there
-
-
-def _neighbours(n: int, offset: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Rows and columns of the cells of a diagonal."""
-    rows = np.arange(max(0, -offset), n - max(0, offset))
-    return rows, rows + offset
 
 
 def patterns(

@@ -1,0 +1,310 @@
+"""Passes of models over the examples of a task: measures of heads against loops, features and links, disabled heads."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from tiny_models import HEADS, LAYERS, PAD, installed, tiny
+
+from attention_atlas.attention.engine import watch
+from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import ModelCard
+from attention_atlas.models.fine_tuning import BertAdam
+from attention_atlas.models.task_heads import logits, logits_under, predicted, untrained_logits
+from attention_atlas.studies.kovaleva2019 import FEATURES, LINKS, MODES
+from attention_atlas.studies.kovaleva2019 import models as models_module
+from attention_atlas.studies.kovaleva2019.changes import MEASURED, MODELS
+from attention_atlas.studies.kovaleva2019.models import (
+    aligned,
+    analyses_of,
+    disabled,
+    disabling_conditions,
+    feature_masks,
+    gold_analysis,
+    measures,
+    negated,
+    one_pass,
+    padded_cosine,
+    piece_pairs,
+    predictions,
+)
+from attention_atlas.studies.kovaleva2019.patterns import MapNetwork, Thresholds
+
+CLS, SEP = "[CLS]", "[SEP]"
+CARD = ModelCard("tiny", "made up", "bert", LAYERS, HEADS, 40, CLS, SEP, PAD, "", "random", 0, "float32")
+TAGS_OF = {"not": "RB", "cat": "NN", "cats": "NNS", ".": ".", "he": "PRP", "runs": "VBZ", "nothing": "NN"}
+
+
+def pair(words, pieces, first, layers, record=0, **more):
+    """Two texts, the first of `first` words; pieces: of each word, separated by spaces."""
+    ids = random.Random(record)
+    tokens, word, segments = [CLS], [-1], [0]
+    for place, spelled in enumerate(pieces):
+        tokens += spelled.split()
+        word += [place] * len(spelled.split())
+        if place + 1 in (first, len(pieces)):
+            tokens.append(SEP)
+            word.append(-1)
+        segments += [int(place >= first)] * (len(tokens) - len(segments))
+    input_ids = tuple(ids.randrange(5, 60) for _ in tokens)
+    layers = {name: tuple(values) for name, values in layers.items()}
+    return Example(record, "e", input_ids, tuple(segments), tuple(tokens), tuple(word), tuple(words), layers, **more)
+
+
+def random_pair(record, sizes):
+    """A pair of texts of so many words, two tokens to every third word."""
+    generator = random.Random(record)
+    words = [generator.choice(list(TAGS_OF)) for _ in range(sum(sizes))]
+    pieces = [f"{form} ##x" if place % 3 == 0 else form for place, form in enumerate(words)]
+    relations = ["nsubj" if form == "he" else "dep" for form in words]
+    layers = {"xpos": [TAGS_OF[form] for form in words], "relations": relations, "heads": [2] * len(words)}
+    return pair(words, pieces, sizes[0], layers, record, label=("no", "yes")[record % 2])
+
+
+EXAMPLES = [random_pair(k, sizes) for k, sizes in enumerate([(3, 4), (2, 6), (5, 2), (4, 4), (2, 3), (6, 5)])]
+ANALYSES = {example.record: gold_analysis(example) for example in EXAMPLES}
+
+
+def single_maps(net, example, plan=None, length=None):
+    """[layer, head, n, n] of one example by itself, padded to a length, and the output of the model."""
+    n, length = len(example.input_ids), length or len(example.input_ids)
+    maps = []
+    mask = torch.tensor([[1] * n + [0] * (length - n)])
+    ids = torch.tensor([[*example.input_ids, *[PAD] * (length - n)]])
+    segments = torch.tensor([[*example.segment_ids, *[0] * (length - n)]])
+    with torch.inference_mode(), watch(net, plan=plan, applied=[lambda _, p: maps.append(p[0].clone())]) as session:
+        session.batch(mask)
+        output = net(input_ids=ids, attention_mask=mask, token_type_ids=segments)
+    return torch.stack(maps).numpy(), output
+
+
+def test_one_pass_gives_what_loops_over_single_examples_give():
+    base, tuned = installed("bert"), installed("bert", seed=1)
+    arrays = one_pass((base, tuned), EXAMPLES, CARD, ANALYSES, MapNetwork().eval(), Thresholds(0.3, 0.2, 0.2), 0)
+    for row, example in enumerate(EXAMPLES):
+        maps = {"base": single_maps(base, example)[0], "tuned": single_maps(tuned, example)[0]}
+        for layer, head in product(range(LAYERS), range(HEADS)):
+            before, after = (maps[name][layer, head].ravel() for name in MODELS)
+            cosine = float(before @ after / np.linalg.norm(before) / np.linalg.norm(after))
+            assert arrays["cosine"][row, layer, head] == pytest.approx(cosine, abs=1e-5)
+        for (place, name), (number, mode) in product(enumerate(MODELS), enumerate(MODES)):
+            masks = feature_masks(example, CLS, SEP, ANALYSES[example.record], mode)
+            for k, feature in enumerate(MEASURED):
+                mask = masks["sep" if feature == "sep_sum" else feature]
+                reduce = np.sum if feature == "sep_sum" else np.max
+                column, first = arrays["columns"][place, number, row, k], arrays["first_row"][place, number, row, k]
+                if not mask.any():
+                    assert np.isnan(column).all()
+                    assert np.isnan(first).all()
+                    continue
+                assert column == pytest.approx(reduce(maps[name].mean(axis=2)[:, :, mask], axis=-1), abs=1e-5)
+                assert first == pytest.approx(reduce(maps[name][-1][:, 0, mask], axis=-1), abs=1e-5)
+            for k, link in enumerate(LINKS):
+                pairs = piece_pairs(example, ANALYSES[example.record], link, mode)
+                weights = arrays["links"][place, number, row, k]
+                if pairs:
+                    largest = np.max([maps[name][:, :, query, key] for query, key in pairs], axis=0)
+                    assert weights == pytest.approx(largest, abs=1e-5)
+                else:
+                    assert np.isnan(weights).all()
+    linked = ~np.isnan(arrays["links"][..., 0, 0])
+    assert 0 < linked.sum() < linked.size
+    controlled = ~np.isnan(arrays["link_controls"][..., 0, 0])
+    assert controlled.any()
+    assert not (controlled & ~linked).any()
+
+
+def test_padded_maps_are_compared_with_their_padding():
+    base, tuned = installed("bert"), installed("bert", seed=1)
+    cosines = padded_cosine((base, tuned), EXAMPLES[:3], PAD, 30)
+    for row, example in enumerate(EXAMPLES[:3]):
+        n = len(example.input_ids)
+        vectors = [torch.from_numpy(single_maps(net, example, length=30)[0]) for net in (base, tuned)]
+        # Padding is never attended to, but attends.
+        assert float(vectors[0][..., n:].max()) == 0
+        assert float(vectors[0][..., n:, :].sum()) > 0
+        slow = torch.nn.functional.cosine_similarity(*(maps.flatten(2) for maps in vectors), dim=-1)
+        assert cosines[row] == pytest.approx(slow.numpy(), abs=1e-5)
+
+
+def classifier(seed=0):
+    net = installed("bert_classifier", seed=seed)
+    net.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
+    return net
+
+
+def test_measures_of_a_task():
+    thresholds = pd.DataFrame([{"vertical": 0.3, "diagonal": 0.2, "block": 0.2}])
+
+    def measured(examples, base=None):
+        args = MapNetwork().eval(), thresholds, {"length": 24, "records": 2}, 4, 3, "no_such_model", "mrpc", 0
+        return measures(base or installed("bert"), classifier(1), CARD, examples, *args)
+
+    made, answers = measured(EXAMPLES).values()
+    assert answers["record"].tolist() == [0, 1, 2]
+    assert made.records.tolist() == [0, 1, 2, 3]
+    assert len(made.padded_records) == len(made.cosines()["padded"]) == 2
+    assert made.feature("tuned", "corrected", "noun").shape == (4, LAYERS, HEADS)
+    with pytest.raises(AtlasError, match="no example to measure"):
+        measured([])
+    with pytest.raises(AtlasError, match="another shape than the one it was trained from"):
+        measured(EXAMPLES, installed("gpt2"))
+
+
+def test_every_head_and_layer_gives_what_a_plain_pass_gives():
+    net = classifier()
+    conditions = disabling_conditions(net)
+    assert list(conditions)[: HEADS + 1] == [f"1-{head}" for head in range(HEADS + 1)]
+    assert len(conditions) == LAYERS * (HEADS + 1)
+    condition_logits = logits_under(net, EXAMPLES, list(conditions.values()), PAD, batch_tokens=40)
+    assert condition_logits[0].numpy() == pytest.approx(logits(net, EXAMPLES, PAD).numpy(), abs=1e-5)
+    names = list(conditions)
+    for name, (row, example) in product(["1-1", "2-0", "2-3", "3-4"], enumerate(EXAMPLES)):
+        maps, slow = single_maps(net, example, conditions[name])
+        assert condition_logits[names.index(name) + 1, row].numpy() == pytest.approx(slow.logits[0].numpy(), abs=1e-4)
+        layer, head = map(int, name.split("-"))
+        assert maps[layer - 1, slice(head - 1, head) if head else slice(None)] == pytest.approx(1 / len(example.input_ids))
+    # Every condition changes something.
+    assert (condition_logits[1:] - condition_logits[0]).abs().amax(dim=(1, 2)).min() > 1e-6
+    table = disabled(net, CARD, EXAMPLES[:4], "mrpc")
+    assert list(table.columns) == ["record", "label", "unchanged", *names]
+    for number, name in enumerate(["unchanged", *names]):
+        assert table[name].tolist() == predicted(condition_logits[number, :4], ["no", "yes", "maybe"], False)
+    assert table["label"].tolist() == ["no", "yes", "no", "yes"]
+
+
+def test_predictions_of_every_model(monkeypatch):
+    untrained = torch.eye(2)[[0, 1, 0, 1, 0, 1]]
+    monkeypatch.setattr(models_module, "untrained_logits", lambda *args: torch.stack([untrained, 1 - untrained]))
+    table = predictions({}, iter([("tuned", 7, classifier())]), CARD, EXAMPLES, "mrpc", 2)
+    rows = {key: of_model["prediction"].tolist() for key, of_model in table.groupby(["state", "seed"])}
+    assert rows["untrained", 0] == ["no", "yes"] * 3
+    assert rows["untrained", 1] == ["yes", "no"] * 3
+    assert rows["tuned", 7] == predicted(logits(classifier(), EXAMPLES, PAD), ["no", "yes", "maybe"], False)
+    assert (table["label"] == np.tile(["no", "yes"], 9)).all()
+    with pytest.raises(AtlasError, match="knows the labels LABEL_0, LABEL_1, LABEL_2, but the corpus has no, yes"):
+        predictions({}, iter([("tuned", 1, installed("bert_classifier"))]), CARD, EXAMPLES, "mrpc", 2)
+
+
+def test_random_layers_of_classes_depend_on_their_seed_alone(tmp_path):
+    tiny("bert").save_pretrained(tmp_path / "model")
+    entry = {"source": {"path": str(tmp_path / "model")}, "init": "pretrained", "dtype": "float32", "seed": 0}
+    seed_logits = untrained_logits(entry, EXAMPLES, PAD, 3, [0, 1, 0])
+    assert torch.equal(seed_logits[0], seed_logits[2])
+    assert not torch.allclose(seed_logits[0], seed_logits[1])
+    alone = untrained_logits(entry, EXAMPLES[2:4], PAD, 3, [1])
+    assert alone[0].numpy() == pytest.approx(seed_logits[1, 2:4].numpy(), abs=1e-5)
+
+
+def test_the_published_optimiser_by_hand():
+    weight = torch.nn.Parameter(torch.tensor([1.0, -2.0]))
+    optimiser = BertAdam([{"params": [weight], "weight_decay": 0.1}], lr=0.5, max_norm=1.0)
+    mean, square, value = np.zeros(2), np.zeros(2), np.asarray([1.0, -2.0])
+    for gradient in (np.asarray([3.0, 4.0]), np.asarray([0.1, -0.2])):
+        weight.grad = torch.tensor(gradient, dtype=torch.float32)
+        optimiser.step()
+        clipped = gradient * min(1, 1 / (np.linalg.norm(gradient) + 1e-6))
+        mean = 0.9 * mean + 0.1 * clipped
+        square = 0.999 * square + 0.001 * clipped**2
+        value = value - 0.5 * (mean / (np.sqrt(square) + 1e-6) + 0.1 * value)
+        assert weight.detach().numpy() == pytest.approx(value, rel=1e-5)
+
+
+WORDS = "the cats see the boy who sees cats it fled".split()
+PIECES = ["the", "cat ##s", "see", "the", "boy", "who", "see ##s", "cat ##s", "it", "fled"]
+LAYERS_OF_WORDS = {
+    "xpos": "DT NNS VBP DT NN WP VBZ NNS PRP VBD".split(),
+    "relations": "det nsubj root det dobj nsubj rcmod dobj nsubj root".split(),
+    "heads": (2, 3, 0, 5, 3, 7, 5, 7, 10, 0),
+}
+EXAMPLE = pair(WORDS, PIECES, 8, LAYERS_OF_WORDS)
+"""[CLS] the cat ##s see the boy who see ##s cat ##s [SEP] it fled [SEP]"""
+ONE_TEXT = pair(WORDS, PIECES, 10, LAYERS_OF_WORDS)
+
+
+def test_features_by_word_and_by_spelling():
+    masks = {mode: feature_masks(EXAMPLE, CLS, SEP, gold_analysis(EXAMPLE), mode) for mode in MODES}
+    expected = {"subj": [2, 3, 7, 13], "obj": [6, 10, 11], "noun": [2, 3, 6, 10, 11], "verb": [4, 8, 9, 14], "pron": [13]}
+    expected |= {"sep": [12, 15], "cls": [0], "neg": [], "punct": []}
+    assert {name: np.flatnonzero(mask).tolist() for name, mask in masks["corrected"].items()} == expected
+    assert set(expected) == set(FEATURES)
+    # As published, "cat" and "##s" elsewhere count as the subject's as well.
+    assert np.flatnonzero(masks["as_published"]["subj"]).tolist() == [2, 3, 7, 9, 10, 11, 13]
+    untagged = feature_masks(pair(["I", "."], ["I", "."], 2, {}), CLS, SEP, None, "corrected")
+    assert set(untagged) == {"sep", "cls", "neg", "punct"}
+    assert np.flatnonzero(untagged["punct"]).tolist() == [2]
+
+
+@pytest.mark.parametrize(
+    ("words", "corrected", "published"),
+    [
+        ("not here", [0], [0]),
+        ("another north", [], [0, 1]),
+        ("Nothing is", [0], []),
+        ("do n't go", [0, 1], [0, 1]),
+        ("don ' t go", [0, 1, 2], [0, 1, 2]),
+        ("Don ’ t", [0, 1, 2], []),
+    ],
+)
+def test_negation_by_words_and_by_parts_of_words(words, corrected, published):
+    assert negated(words.split(), "corrected") == corrected
+    assert negated(words.split(), "as_published") == published
+
+
+def test_links_by_words_and_as_published():
+    analysis = gold_analysis(EXAMPLE)
+    linked = [(2, 4), (3, 4), (7, 8), (7, 9), (13, 14)]
+    assert piece_pairs(EXAMPLE, analysis, "subj_verb", "corrected") == linked
+    assert sorted(piece_pairs(EXAMPLE, analysis, "verb_subj", "corrected")) == [(b, a) for a, b in linked]
+    # Queries cat ##s, who, it and keys see, see ##s, fled one by one; "see" and "##s" at their first places.
+    assert piece_pairs(EXAMPLE, analysis, "subj_verb", "as_published") == [(2, 4), (3, 4), (7, 3), (13, 14)]
+    # The pronoun is in the other text than the nouns; "who" is no personal pronoun.
+    assert piece_pairs(EXAMPLE, analysis, "noun_pron", "corrected") == []
+    assert piece_pairs(ONE_TEXT, gold_analysis(ONE_TEXT), "pron_noun", "corrected") == [(12, k) for k in (2, 3, 6, 10, 11)]
+    assert piece_pairs(ONE_TEXT, gold_analysis(ONE_TEXT), "noun_pron", "as_published") == []
+    unknown = pair(WORDS, PIECES, 8, LAYERS_OF_WORDS | {"heads": (2, -1, 0, 5, 3, 7, 5, 7, -1, 0)})
+    assert piece_pairs(EXAMPLE, gold_analysis(unknown), "subj_verb", "corrected") == [(7, 8), (7, 9)]
+
+
+RAW = "We don't owe 1,250.50 dollars."
+CUT = ["We", "don", "'", "t", "owe", "1", ",", "250", ".", "50", "dollars", "."]
+RAW_EXAMPLE = pair([*CUT, "It", "rains", "."], [*CUT, "It", "rains", "."], len(CUT), {}, texts=(RAW, "It rains."))
+
+
+def fake_document(*tokens):
+    """Tokens (text, character, tag, relation, head) as spaCy gives them."""
+    made = [SimpleNamespace(i=k, text=t, idx=at, tag_=tag, dep_=rel) for k, (t, at, tag, rel, _) in enumerate(tokens)]
+    for token, (*_, head) in zip(made, tokens, strict=True):
+        token.head = made[head]
+    return made
+
+
+def test_tokens_of_running_text_are_aligned_by_characters():
+    first = fake_document(
+        ("We", 0, "PRP", "nsubj", 3),
+        ("do", 3, "VBP", "aux", 3),
+        ("n't", 5, "RB", "neg", 3),
+        ("owe", 9, "VB", "ROOT", 3),
+        ("1,250.50", 13, "CD", "nummod", 5),
+        ("dollars", 22, "NNS", "dobj", 3),
+        (".", 29, ".", "punct", 3),
+    )
+    second = fake_document(("It", 0, "PRP", "nsubj", 1), ("rains", 3, "VBZ", "ROOT", 1), (".", 8, ".", "punct", 1))
+    analysis = aligned(RAW_EXAMPLE, [first, second])
+    assert [token.words for token in analysis] == [(0,), (1,), (2, 3), (4,), (5, 6, 7, 8, 9), (10,), (11,), (12,), (13,), (14,)]
+    assert [token.head for token in analysis] == [3, 3, 3, None, 5, 3, 3, 8, None, 8]
+    links = piece_pairs(RAW_EXAMPLE, analysis, "subj_verb", "corrected")
+    assert [(RAW_EXAMPLE.tokens[a], RAW_EXAMPLE.tokens[b]) for a, b in links] == [("We", "owe"), ("It", "rains")]
+
+
+def test_without_gold_tags_and_a_tagger_there_is_no_analysis(caplog):
+    assert analyses_of([EXAMPLE], "no_such_model") == {0: gold_analysis(EXAMPLE)}
+    assert analyses_of([RAW_EXAMPLE], "no_such_model") == {}
+    assert "no_such_model" in caplog.text

@@ -1,0 +1,214 @@
+"""Scores of tasks against scikit-learn and scipy; disabled heads against plain formulas, planted effects and chance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, pearsonr, spearmanr
+from sklearn.metrics import accuracy_score, f1_score
+
+from attention_atlas.studies.kovaleva2019.scores import (
+    Effects,
+    as_numbers,
+    effect_rows,
+    exchanged_gain,
+    heldout_gain,
+    score,
+    swapped_differences,
+)
+
+RNG = np.random.default_rng(4)
+CLASSES = RNG.integers(1, 4, (3, 60)).astype(float)
+TRUTH = RNG.integers(1, 4, 60).astype(float)
+NUMBERS = TRUTH + RNG.normal(size=(3, 60))
+SLOW = {
+    "accuracy": lambda ours, truth: accuracy_score(truth, ours),
+    "f1": lambda ours, truth: f1_score(truth == 1, ours == 1),
+    "correlation": lambda ours, truth: (pearsonr(ours, truth)[0] + spearmanr(ours, truth)[0]) / 2,
+}
+
+
+@pytest.mark.parametrize("metric", SLOW)
+def test_scores_and_their_null_are_those_of_the_libraries(metric):
+    ours = NUMBERS if metric == "correlation" else CLASSES
+    assert score(metric, ours, TRUTH) == pytest.approx([SLOW[metric](one, TRUTH) for one in ours])
+    swaps = np.concatenate([np.zeros((1, 60)), np.ones((1, 60)), RNG.random((6, 60)) < 0.5]).astype(float)
+    differences = swapped_differences(metric, ours[0], ours[1:], TRUTH, swaps)
+    assert differences[:, 0] == pytest.approx(score(metric, ours[1:], TRUTH) - score(metric, ours[0], TRUTH))
+    assert differences[:, 1] == pytest.approx(-differences[:, 0])
+    if metric == "correlation":
+        # Ranks stay those of all examples, so that the second half is Pearson's of fixed ranks.
+        ranks = [np.argsort(np.argsort(values)).astype(float) for values in (NUMBERS[0], TRUTH + 1e-6 * np.arange(60))]
+    counts = RNG.multinomial(60, np.full(60, 1 / 60), size=5)
+    for weights in counts:
+        drawn = np.repeat(np.arange(60), weights)
+        weighted = weights[None].astype(float)
+        if metric == "correlation":
+            truth = TRUTH + 1e-6 * np.arange(60)
+            slow = (pearsonr(ours[0][drawn], truth[drawn])[0] + pearsonr(ranks[0][drawn], ranks[1][drawn])[0]) / 2
+            assert score(metric, ours[0], truth, weighted) == pytest.approx(slow)
+        else:
+            assert score(metric, ours, TRUTH, weighted)[:, 0] == pytest.approx(
+                [SLOW[metric](o[drawn], TRUTH[drawn]) for o in ours]
+            )
+    if metric == "correlation":
+        return
+    for row, swap in enumerate(swaps.astype(bool)):
+        for place, changed in enumerate(ours[1:]):
+            first, second = np.where(swap, ours[0], changed), np.where(swap, changed, ours[0])
+            assert differences[place, row] == pytest.approx(SLOW[metric](first, TRUTH) - SLOW[metric](second, TRUTH))
+
+
+@pytest.mark.parametrize(("factor", "shift"), [(0.7, 0), (0.01, -40)])
+def test_the_null_of_a_correlation_does_not_depend_on_the_scale_of_predictions(factor, shift):
+    truth = RNG.normal(2.5, 1.2, 100)
+    base = truth + RNG.normal(0, 0.6, 100)
+    changed = base + RNG.normal(0, 0.5, 100)
+    swaps = (RNG.random((200, 100)) < 0.5).astype(float)
+    as_predicted = swapped_differences("correlation", base, changed[None], truth, swaps)
+    for first, second in ((base, factor * changed + shift), (factor * base + shift, changed)):
+        assert swapped_differences("correlation", first, second[None], truth, swaps) == pytest.approx(as_predicted, abs=1e-9)
+    constant = swapped_differences("correlation", base, np.full((1, 100), 2.3), truth, np.zeros((1, 100)))
+    assert constant[0, 0] == pytest.approx(-score("correlation", base, truth))
+
+
+def test_constant_answers_score_zero():
+    assert score("correlation", np.full(5, 2.0), np.asarray([1.0, 1, 1, 5, 5])) == 0
+    assert score("f1", np.full(5, 5.0), np.full(5, 5.0)) == 0
+
+
+def test_names_become_the_same_numbers_everywhere():
+    assert as_numbers("mrpc", ["0", "1"])[1] == as_numbers("qqp", ["duplicate", "not_duplicate"])[0] == 1
+    first, second = as_numbers("mnli", ["entailment", "neutral"]), as_numbers("mnli", ["neutral", "contradiction"])
+    assert first[1] == second[0]
+    assert len({*first, *second}) == 3
+    assert as_numbers("stsb", ["2.5", "0"]).tolist() == [2.5, 0]
+
+
+def made_effects(gain, examples=200, conditions=12, seed=0):
+    """Condition 5 is right `gain` more often than the rest, which change predictions at random."""
+    generator = np.random.default_rng(seed)
+    truth = generator.integers(1, 3, examples).astype(float)
+    base = np.where(generator.random(examples) < 0.5, truth, 3 - truth)
+    changed = np.repeat(base[None], conditions, axis=0)
+    for row in changed:
+        flipped = generator.random(examples) < 0.1
+        row[flipped] = 3 - row[flipped]
+    wrong = np.flatnonzero(changed[5] != truth)[: int(gain * examples)]
+    changed[5, wrong] = truth[wrong]
+    return Effects(changed[None], base[None], truth, "accuracy")
+
+
+@pytest.mark.parametrize(("examples", "conditions", "resamples"), [(200, 12, 500), (100, 144, 1000)])
+def test_a_real_gain_is_found_and_chance_is_not(examples, conditions, resamples):
+    table, facts = effect_rows(made_effects(0.2, examples, conditions), resamples, 0)
+    assert facts["best_delta"] == table.loc[5, "delta"]
+    assert table.loc[5, "p_adjusted"] < 0.01
+    assert (table["p_adjusted"].drop(5) > 0.05).all()
+    assert table.loc[5, "ci_low"] > 0
+    assert facts["best_ci_low"] > 0
+    assert facts["heldout_ci_low"] > 0
+    table, facts = effect_rows(made_effects(0.0, examples, conditions, seed=3), resamples, 0)
+    assert (table["p_adjusted"] > 0.05).all()
+    assert (table["p_adjusted"] >= table["p"]).all()
+    assert facts["best_ci_low"] < 0 < facts["best_delta"]
+    assert facts["heldout_delta"] < facts["best_delta"]
+
+
+def test_seeds_share_their_exchanges():
+    one = made_effects(0.1)
+    twice = Effects(np.repeat(one.changed, 2, axis=0), np.repeat(one.base, 2, axis=0), one.truth, "accuracy")
+    pd.testing.assert_frame_equal(effect_rows(twice, 200, 0)[0], effect_rows(one, 200, 0)[0])
+
+
+def test_seeds_that_differ_widen_the_interval_and_not_the_test():
+    one = made_effects(0.0)
+    changed = np.repeat(one.changed, 3, axis=0)
+    # Condition 0 errs in 0, 30 and 60 of the examples that it otherwise gets right.
+    right = np.flatnonzero(one.changed[0, 0] == one.truth)
+    for seed, errors in enumerate((0, 30, 60)):
+        changed[seed, 0, right[:errors]] = 3 - one.truth[right[:errors]]
+    seeds = Effects(changed, np.repeat(one.base, 3, axis=0), one.truth, "accuracy")
+    table = effect_rows(seeds, 1000, 0, pair_level=0.99)[0]
+    assert table.loc[0, "p"] < 0.01
+    assert table.loc[0, "ci_low"] < 0 < table.loc[0, "ci_high"]
+    # Student's t of three seeds: 15, 0 and -15 percentage points around the mean.
+    half = 4.30 * 15 / np.sqrt(3)
+    assert (table.loc[0, "ci_high"] - table.loc[0, "ci_low"]) / 2 == pytest.approx(half, rel=0.1)
+    other = effect_rows(one, 1000, 0)[0].loc[1:]
+    assert table.loc[1:, "ci_low"].to_numpy() == pytest.approx(other["ci_low"].to_numpy()), "the other conditions do not differ"
+    assert ((table["pair_ci_low"] <= table["ci_low"]) & (table["pair_ci_high"] >= table["ci_high"])).all()
+
+
+def test_differences_and_halves_are_those_of_plain_formulas():
+    effects = made_effects(0.1)
+    table, facts = effect_rows(effects, 200, 0)
+    right = effects.changed[0] == effects.truth
+    before = effects.base[0] == effects.truth
+    assert table["delta"].to_numpy() == pytest.approx(100 * (right.mean(axis=1) - before.mean()))
+    even = np.arange(len(before)) % 2 == 0
+    gains = []
+    for selection, evaluation in ((even, ~even), (~even, even)):
+        best = (right[:, selection].mean(axis=1)).argmax()
+        gains.append(right[best, evaluation].mean() - before[evaluation].mean())
+    gain, low, high = heldout_gain(effects, 200, 0, 0.95)
+    assert gain == pytest.approx(np.mean(gains))
+    # The half-width is that of one direction: 100 examples, not 200, since the directions are dependent.
+    spread = [(right[5, half].astype(float) - before[half]).std() for half in (even, ~even)]
+    assert (high - low) / 2 == pytest.approx(1.96 * np.mean(spread) / 10, rel=0.2)
+    assert facts["heldout_delta"] == pytest.approx(100 * gain)
+    assert facts["mean_delta"] == pytest.approx(table["delta"].mean())
+    assert facts["above"] == pytest.approx((right.mean(axis=1) > before.mean()).mean())
+
+
+def test_a_loss_on_one_half_and_the_same_gain_on_the_other_are_zero():
+    truth = np.ones(200)
+    base = np.tile(np.repeat([1.0, 2.0], 100), (3, 1))
+    changed = np.stack([base, base])
+    for seed, examples in enumerate((1, 2, 4)):
+        changed[0, seed, 1 : 2 * examples : 2] = 2  # Head 1 loses on odd examples, head 2 gains as much on even ones.
+        changed[1, seed, 100 : 100 + 2 * examples : 2] = 1
+    changed[0, :, 100:120:2] = 1  # Each is the better head on the half on which it is not measured.
+    changed[1, :, 101:121:2] = 1
+    for heads in (changed, changed[::-1]):
+        _, facts = effect_rows(Effects(heads.swapaxes(0, 1), base, truth, "accuracy"), 100, 0)
+        assert f"{facts['heldout_delta']:+}" == "+0.0"
+
+
+def test_a_head_that_changes_nothing_has_no_effect():
+    effects = made_effects(0.0)
+    same = Effects(np.repeat(effects.base[:, None], 3, axis=1), effects.base, effects.truth, "accuracy")
+    table, facts = effect_rows(same, 100, 0)
+    assert (table["delta"] == 0).all()
+    assert (table[["p", "p_adjusted"]] == 1).all(axis=None)
+    assert facts["above"] == 0
+
+
+def test_one_example_of_forty_decides_nothing_about_pretraining():
+    truth = np.arange(40) % 2 * 1.0
+    random = truth.copy()
+    random[:16] = 1 - random[:16]
+    tuned = random.copy()
+    tuned[0] = truth[0]
+    gain = exchanged_gain("accuracy", tuned[None], random[None], truth, 0.99, 1000, 0)
+    assert gain["value"] == pytest.approx(2.5)
+    assert gain["ci_low"] <= 0 < gain["ci_high"]
+    assert exchanged_gain("accuracy", truth[None], random[None], truth, 0.99, 1000, 0)["ci_low"] > 0
+    worse = exchanged_gain("accuracy", random[None], np.stack([truth, truth, tuned]), truth, 0.99, 1000, 0)
+    assert worse["value"] == pytest.approx(100 * (24 / 40 - (40 + 40 + 25) / 120))
+    assert worse["ci_high"] < 0
+
+
+@pytest.mark.parametrize("data_sets", [100, pytest.param(2000, marks=pytest.mark.long)])
+def test_no_gain_by_pretraining_is_seldom_taken_for_one(data_sets):
+    alarms = dict.fromkeys((0.99, 0.95), 0)
+    for data_set in range(data_sets):
+        generator = np.random.default_rng(data_set)
+        truth = generator.integers(0, 2, 40) * 1.0
+        tuned, random = (np.where(generator.random((1, 40)) < 0.7, truth, 1 - truth) for _ in range(2))
+        for level in alarms:
+            gain = exchanged_gain("accuracy", tuned, random, truth, level, 200, data_set)
+            alarms[level] += not gain["ci_low"] <= 0 <= gain["ci_high"]
+    for level, count in alarms.items():
+        assert count <= binom.ppf(0.9995, data_sets, 1 - level), (level, count / data_sets)
