@@ -3,9 +3,8 @@
 Heads of one layer resemble each other, so two measures that both grow with depth correlate even if they are unrelated within
 layers. Correlations of measures are therefore also taken within layers, and tested by shuffling heads within their layers.
 
-Heads of two models are matched by their measures. The assignment minimises the distances between matched heads, so small
-distances alone are no evidence. A measure is therefore compared over heads that were matched by the other measures, and its
-agreement is compared with that of heads matched at random.
+Heads of two models are matched by their measures, which makes small distances no evidence. A measure is therefore compared over
+heads that were matched by the other measures, and its agreement is compared with that of heads matched at random.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -90,16 +88,6 @@ def drawn_heads(heads: int, draws: Draws) -> npt.NDArray[np.intp]:
     return np.random.default_rng(draws.seed).integers(heads, size=(draws.resamples, heads))
 
 
-def correlation(first: Floats, second: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> list[float]:
-    """[spearman, ci_low, ci_high, within_layers, p] of two measures of the same heads.
-
-    ci: by bootstrap over heads. within_layers: correlation of ranks minus their means by layer. p: two-sided, share of shuffles
-    within layers whose correlation within layers is at least as far from 0; NaN if a measure does not vary within layers.
-    """
-    within, shuffled = within_layers(first, second, layer, draws)
-    return [*spearman_interval(first, second, draws), within, shuffle_p(within, shuffled)]
-
-
 def spearman_interval(first: Floats, second: Floats, draws: Draws) -> tuple[float, float, float]:
     """Rank correlation over all heads, and the ends of its 95 % interval by bootstrap over heads."""
     ranks = [_drawn_ranks(tuple(values.tolist()), draws) for values in (first, second)]
@@ -129,32 +117,28 @@ def shuffle_p(observed: float, shuffled: Floats) -> float:
     return (beyond + 1) / (len(shuffled) + 1)
 
 
-def correlation_rows(
-    table: pd.DataFrame, names: Sequence[str], draws: Draws, chances: Mapping[str, float] = MappingProxyType({})
-) -> pd.DataFrame:
-    """One row per pair of measures, columns `CORRELATIONS`: pairs with enough heads, of measures that can be ranked.
+def correlation_rows(table: pd.DataFrame, draws: Draws, chances: Mapping[str, float]) -> pd.DataFrame:
+    """One row per pair of measures in heads.tsv that can be ranked and have enough heads, columns `CORRELATIONS`.
 
-    definitional: whether the two measures correlate by definition; such a pair is not tested. `table`: heads.tsv.
+    spearman: over all heads; within_layers: of ranks minus their means by layer; p: two-sided, of within_layers, by shuffling
+    heads within their layers. definitional: the two measures correlate by definition, and are not tested.
     """
-    rows = []
+    rows, names = [], numeric(table)
     unusable = unranked(table, names, chances)
     for first, second in combinations([name for name in names if name not in unusable], 2):
         complete = table.dropna(subset=[first, second])
         if len(complete) < LEAST or takes_few_values(complete[first]) or takes_few_values(complete[second]):
             continue
         values = complete[first].to_numpy(np.float64), complete[second].to_numpy(np.float64)
-        *statistics, p = correlation(*values, complete["layer"].to_numpy(np.intp), draws)
+        within, shuffled = within_layers(*values, complete["layer"].to_numpy(np.intp), draws)
         definitional = by_definition(first, second)
-        rows.append([first, second, *statistics, np.nan if definitional else p, np.nan, len(complete), definitional])
+        p = np.nan if definitional else shuffle_p(within, shuffled)
+        overall = spearman_interval(*values, draws)
+        rows.append([first, second, *overall, within, p, np.nan, len(complete), definitional])
     frame = pd.DataFrame(rows, columns=CORRELATIONS)
     tested = frame["p"].notna()
     frame.loc[tested, "p_holm"] = corrected_p(frame.loc[tested, "p"], "holm", 1 / (1 + draws.shuffles), LEVEL)
     return frame
-
-
-def correlations(heads: pd.DataFrame, measures: pd.DataFrame, resamples: int, shuffles: int, seed: int) -> pd.DataFrame:
-    """One row per pair of the numeric measures in heads.tsv that can be ranked; measures.tsv says why others cannot."""
-    return correlation_rows(heads, numeric(heads), Draws(resamples, shuffles, seed), chances_of(measures))
 
 
 # --- heads matched between models -------------------------------------------------------------------------------------
@@ -277,7 +261,7 @@ def heads_of_run(
     shuffles: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """The tables of `measures.heads`, `correlations`, and the run's model matched with others (`MATCHES`, `AGREEMENT`).
+    """The tables of `measures.heads`, `correlation_rows`, and the run's model matched with others (`MATCHES`, `AGREEMENT`).
 
     page_tables: compared model -> its tables from `sentences.of_model` and `head_scores`, the run's model first; none if the
     run compares no models. shapes: of each model, layers and heads per layer.
@@ -288,7 +272,7 @@ def heads_of_run(
     matches = [match_rows(name, first, table) for name, table in compared.items()]
     agreement = [agreement_rows(name, random_weights[name], first, table, draws) for name, table in compared.items()]
     return measured | {
-        "correlations": correlations(**measured, resamples=resamples, shuffles=shuffles, seed=seed),
+        "correlations": correlation_rows(measured["heads"], draws, chances_of(measured["measures"])),
         "matches": pd.concat(matches) if matches else pd.DataFrame(columns=MATCHES),
         "matching": pd.concat(agreement) if agreement else pd.DataFrame(columns=AGREEMENT),
     }

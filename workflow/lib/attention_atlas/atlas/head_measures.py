@@ -1,20 +1,15 @@
-"""Measures of single heads that the atlas computes itself, and the patterns that a user names.
+"""Measures of single heads that the atlas computes itself.
 
-Imports nothing heavy, since the workflow reads the declarations and checks patterns at every start.
+Imports nothing heavy, since the workflow reads the declarations at every start.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.methods.head_measures import (
-    CHOSEN,
     EFFECT,
     NORM,
     PLACE,
@@ -37,60 +32,6 @@ HEAD_SCORES = "atlas/head_scores"
 RELATION_WEIGHTS, CAUSAL_EFFECTS = "atlas/relation_weights", "atlas/relation_effects"
 MODEL_TABLES = (HEAD_SCORES, RELATION_WEIGHTS, CAUSAL_EFFECTS)
 """Tables of single heads that need the model in addition to its attention on the atlas's sentences."""
-
-
-# --- patterns ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """FILE.py:FUNCTION of a user: the function gets an example and returns which pairs of tokens count, [n, n] booleans."""
-
-    text: str
-
-    @property
-    def path(self) -> Path:
-        return Path(self.text.rpartition(":")[0])
-
-    @property
-    def function(self) -> str:
-        return self.text.rpartition(":")[2]
-
-    @property
-    def measure(self) -> str:
-        """Name of its measure, with letters, digits and underscores."""
-        return "pattern_" + re.sub(r"[^a-z0-9]+", "_", f"{self.path.stem}_{self.function}".lower()).strip("_")
-
-
-def parse_patterns(texts: Iterable[str]) -> list[Pattern]:
-    """Patterns from their texts, in order; their functions are not run, but each must be there, under a name of its own."""
-    by_name: dict[str, Pattern] = {}
-    for pattern in map(Pattern, texts):
-        _check(pattern)
-        if pattern.measure in by_name:
-            raise AtlasError(
-                f"pattern '{pattern.text}': its measure would be called {pattern.measure}, like that of "
-                f"'{by_name[pattern.measure].text}': remove one of them, or rename its function."
-            )
-        by_name[pattern.measure] = pattern
-    return list(by_name.values())
-
-
-def _check(pattern: Pattern) -> None:
-    text, path = pattern.text, pattern.path
-    if path.suffix != ".py" or not pattern.function.isidentifier():
-        raise AtlasError(f"pattern '{text}': write it as FILE.py:FUNCTION (see docs/atlas.md).")
-    try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise AtlasError(f"pattern '{text}': there is no file {path}.") from error
-    except (SyntaxError, ValueError) as error:
-        line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        raise AtlasError(f"pattern '{text}': {path}{line}: this is not Python ({first_line(error, 200)}).") from error
-    defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-    if pattern.function not in defined:
-        listed = ", ".join(defined) or "none"
-        raise AtlasError(f"pattern '{text}': {path} defines no function '{pattern.function}' (its functions: {listed}).")
 
 
 # --- the table of head scores: value, interval, null distribution and q of a measure in one row per head ---------------
@@ -127,9 +68,8 @@ _SCORES = (
         ("ov_copying", "Copying by weights: signs of the eigenvalues of W_U W_OV W_E", "Elhage et al. 2021", "mean sign",
          "makes what it attends to more likely", ()),
     )),
-    (CHOSEN, "sentences", ()),
 )  # fmt: skip
-"""Group, unit of the inputs, and name, title, source, unit, meaning and `Measure.shares` of each measure; then patterns."""
+"""Group, unit of the inputs, and name, title, source, unit, meaning and `Measure.shares` of each measure."""
 
 
 def _statistics(table: pd.DataFrame) -> pd.DataFrame:
@@ -139,19 +79,9 @@ def _statistics(table: pd.DataFrame) -> pd.DataFrame:
     return wide.reset_index()
 
 
-def _counts(table: pd.DataFrame) -> pd.DataFrame:
-    return table.pivot(index=PLACE, columns="measure", values="n").reset_index()
-
-
 def _by_measure(table: pd.DataFrame, column: str) -> dict[str, Any]:
     """Measure -> the text or number in a column, where there is one."""
     return table[table[column].fillna("") != ""].groupby("measure", sort=False)[column].first().to_dict()
-
-
-def _pattern_measures(table: pd.DataFrame) -> tuple[Measure, ...]:
-    titles = {name: f"Attention on the pattern {text}" for name, text in _by_measure(table, "pattern").items()}
-    meaning = "attends to these pairs of tokens"
-    return tuple(Measure(name, title, "Chosen pattern", "share", meaning, null=_RANDOM) for name, title in titles.items())
 
 
 # --- relations and effects: one row per head --------------------------------------------------------------------------
@@ -199,10 +129,6 @@ _WEIGHT_COLUMNS = _columns("relation_norm", "norm", "norm_low", "norm_high") | _
 _EFFECT_COLUMNS = _columns("relation_loss", "relation_change", "relation_low", "relation_high")
 _EFFECT_COLUMNS |= _columns("causal_effect", q="causal_effect_q")
 _EFFECTS_READ = (*PLACE, *_EFFECT_COLUMNS, "n", "language_model", "note")
-_TRAINED_HERE = re.compile(
-    rf"(?P<kind>.* {TRAINED_HERE}) on .*\(held-out loss (?P<loss>[\d.]+), unigram (?P<unigram>[\d.]+) nats\)"
-)
-"""A language-model head that the workflow trained, as `models.language_models.HeadFacts.words` describes it."""
 LEAST_GAIN = 0.25
 """Share of the loss of token frequencies that a language-model head must save for its losses to show what a head is used for.
 
@@ -210,44 +136,39 @@ A convention: BERT-base saves about four fifths (perplexity 3.99: Devlin et al. 
 """
 
 
-def effect_measures(table: pd.DataFrame | None = None) -> tuple[Measure, ...]:
-    """Measures of masked heads; the titles name the kind of language-model head that the table was computed with."""
-    predictor = "" if table is None else _predictor(table)
-    trained = _TRAINED_HERE.match(predictor)
-    by = f" ({trained['kind'] if trained else predictor})" if predictor else ""
-    title = "Change in loss on words of the head's first relation when it is masked"
-    facts: dict[str, Any] = {"item": "Causal effect", "unit": "nats", "chance": 0, "about": "chosen_relation"}
-    used = "the model uses the head on these words"
-    return (
-        Measure("relation_loss", f"{title}{by}", higher_means=used, part=True, shares=("causal_effect",), **facts),
-        Measure(
-            "causal_effect",
-            f"{title}, minus that on matched words{by}",
-            higher_means=f"{used} more than on others",
-            **facts,
-        ),
-    )
-
-
-def _predictor(table: pd.DataFrame) -> str:
-    """Description of the language-model head that a table of effects was computed with; empty if it has no value."""
-    return str(next(iter(table["language_model"].dropna()), ""))
+_EFFECT: dict[str, Any] = {"item": "Causal effect", "unit": "nats", "chance": 0, "about": "chosen_relation"}
+_LOSS = Measure(
+    "relation_loss",
+    "Change in loss on words of the head's first relation when it is masked",
+    higher_means="the model uses the head on these words",
+    part=True,
+    shares=("causal_effect",),
+    **_EFFECT,
+)
+_CAUSAL = Measure(
+    "causal_effect",
+    f"{_LOSS.title}, minus that on matched words",
+    higher_means="the model uses the head on these words more than on others",
+    **_EFFECT,
+)
 
 
 def weak_predictor(table: pd.DataFrame) -> str:
     """Why effects on the loss say little about heads, if the language-model head saves less than `LEAST_GAIN`; else empty.
 
-    Only a head that the workflow trained has the loss of token frequencies beside its own.
+    Only a head that the workflow trained has the loss of token frequencies beside its own
+    (`models.language_models.HeadFacts.words`).
     """
-    trained = _TRAINED_HERE.match(_predictor(table))
+    described = str(next(iter(table["language_model"].dropna()), ""))
+    trained = re.match(rf"(.* {TRAINED_HERE}) on .*\(held-out loss ([\d.]+), unigram ([\d.]+) nats\)", described)
     if trained is None:
         return ""
-    loss, unigram = float(trained["loss"]), float(trained["unigram"])
+    loss, unigram = float(trained[2]), float(trained[3])
     saved = 1 - loss / unigram
     if saved >= LEAST_GAIN:
         return ""
     return (
-        f"The {trained['kind']} hardly predicts words by their context: its held-out loss is {loss:.2f} nats, that of "
+        f"The {trained[1]} hardly predicts words by their context: its held-out loss is {loss:.2f} nats, that of "
         f"token frequencies {unigram:.2f}, so that it saves {100 * saved:.0f} %, less than {100 * LEAST_GAIN:.0f} %. "
         "Effects on such a loss say little about what the model uses a head for."
     )
@@ -262,12 +183,11 @@ MEASURES = (
                 Measure(name, title, item, of, meaning, null=_RANDOM, shares=shares)
                 for name, title, item, of, meaning, shares in scores
             ),
-            (*("measure", *PLACE), *_STATISTICS, "n", "even_share", "note", "pattern"),
+            (*("measure", *PLACE), *_STATISTICS, "n", "even_share", "note"),
             Examples(unit, lambda table: table.pivot(index=PLACE, columns="measure", values="n").reset_index())
             if unit
             else None,
             group=group,
-            further=None if scores else _pattern_measures,
             chances=lambda table: _by_measure(table, "even_share"),
             reasons=lambda table: _by_measure(table, "note"),
             no_null="The parts of the inputs that models with random weights read have no such pair of tokens.",
@@ -288,12 +208,11 @@ MEASURES = (
     Source(
         CAUSAL_EFFECTS,
         _renamed(_EFFECT_COLUMNS),
-        effect_measures(),
+        (_LOSS, _CAUSAL),
         _EFFECTS_READ,
         _words_of("relation_loss", "causal_effect"),
         Caution(CAUSAL_EFFECTS, _EFFECTS_READ, weak_predictor),
         group=EFFECT,
-        further=effect_measures,
         reasons=_note_on("relation_loss", "causal_effect"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Scores of heads beside those of random weights: sinks, patterns, norm-weighted attention, repeated random tokens, copying.
+"""Scores of heads beside those of random weights: sinks, norm-weighted attention, repeated random tokens, copying.
 
 The null distribution comes from heads of randomly initialised models of the same architecture on the same inputs. Their scores
 depend only on architecture, vocabulary and inputs: models with the same files, or fine-tuned from one model, share them.
@@ -12,11 +12,10 @@ head that always attends a fixed number of tokens back reaches the other occurre
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -26,12 +25,11 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
-from attention_atlas.atlas.head_measures import Pattern, parse_patterns
 from attention_atlas.attention.cache import widened
 from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.errors import AtlasError, first_line
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.head_tables import head_rows, independent_units, mean_rows
 from attention_atlas.models.card import Card, ModelCard
@@ -50,7 +48,7 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Maps = npt.NDArray[np.floating]
 """[layer, head, n, n], row = query token."""
-COLUMNS = (*("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *NULL_COLUMNS, "even_share", "note", "pattern"),)
+COLUMNS = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *NULL_COLUMNS, "even_share", "note")
 SINK, SEP, OV_COPYING = "sink", "sep", "ov_copying"
 NORM_WEIGHTED = {SINK: "norm_sink", SEP: "norm_sep"}
 """Share of attention -> the same by norm-weighted attention. Attention to [SEP] by weights is a measure of Clark et al."""
@@ -82,16 +80,12 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Sentences of the corpus and sequences of repeated random tokens, both shortest first; id of the padding token; [SEP].
-
-    `pairs`: measure of a pattern -> record of a sentence -> [n, n] which pairs of tokens the pattern counts.
-    """
+    """Sentences of the corpus and sequences of repeated random tokens, both shortest first; id of the padding token; [SEP]."""
 
     sentences: Sequence[Example]
     sequences: Sequence[Repeated]
     pad: int
     sep: str | None = None
-    pairs: Mapping[str, Mapping[int, npt.NDArray[np.bool_]]] = field(default_factory=dict)
 
     def part(self, number: int, size: int) -> Inputs:
         """A systematic sample of about `size` sentences and sequences: every k-th, with an offset that depends on `number`.
@@ -116,26 +110,19 @@ def random_scores(
     tokenizer: ModelTokenizer,
     examples: Examples,
     settings: Mapping[str, int],
-    patterns: Sequence[str],
     resamples: int,
     seed: int,
 ) -> dict[str, dict[str, Floats]]:
     """Measure -> [random model, layer, head], float64: the scores of randomly initialised models on some of the inputs.
 
-    model: registry entry of a model with this architecture; settings: see `Draws`; patterns: texts of `head_measures.Pattern`.
+    model: registry entry of a model with this architecture; settings: see `Draws`.
     """
-    draws, parsed = Draws(**settings, resamples=resamples, seed=seed), parse_patterns(patterns)
-    inputs = draw_inputs(card, tokenizer, examples, draws, parsed)
+    draws = Draws(**settings, resamples=resamples, seed=seed)
+    inputs = draw_inputs(card, tokenizer, examples, draws)
     scores: list[dict[str, Floats]] = []
     for number, entry in enumerate(progress(random_entries(model, draws), label="models with random weights")):
         values = scores_of(entry, inputs.part(number, draws.random_inputs))
         scores.append({measure: mean_over_inputs(of_inputs) for measure, of_inputs in values.items()})
-        even = even_scores(inputs, "next_token" not in values) if number == 0 else {}
-        if absent := [pattern.text for pattern in parsed if np.isnan(even.get(pattern.measure, 0))]:
-            raise AtlasError(
-                f"pattern '{absent[0]}': the {len(inputs.sentences)} sentences that heads are scored on have no "
-                "such pair of tokens that the model can see: raise atlas.head_scores.inputs, or name another pattern."
-            )
     return {"scores": {measure: np.stack([of_model[measure] for of_model in scores]) for measure in scores[0]}}
 
 
@@ -146,7 +133,6 @@ def head_scores(
     examples: Examples,
     null: Mapping[str, Floats],
     settings: Mapping[str, int],
-    patterns: Sequence[str],
     resamples: int,
     seed: int,
 ) -> pd.DataFrame:
@@ -156,12 +142,12 @@ def head_scores(
     has neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models. A
     random model reads only some of the inputs, so its values vary more than those of the model, which makes p conservative.
     even_share: value under uniform attention; empty for measures that are not based on attention weights. note: why a measure
-    has no value. pattern: text of a user's pattern.
+    has no value.
 
-    null: of `random_scores`, for the same architecture, inputs and patterns; the other arguments as for it.
+    null: of `random_scores`, for the same architecture and inputs; the other arguments as for it.
     """
-    draws, parsed = Draws(**settings, resamples=resamples, seed=seed), parse_patterns(patterns)
-    inputs = draw_inputs(card, tokenizer, examples, draws, parsed)
+    draws = Draws(**settings, resamples=resamples, seed=seed)
+    inputs = draw_inputs(card, tokenizer, examples, draws)
     notes: dict[str, str] = {}
     scores = scores_of(model, inputs, notes)
     if null.keys() != scores.keys():
@@ -177,12 +163,9 @@ def head_scores(
         for name in {measure, NORM_WEIGHTED.get(measure, measure)} & scores.keys():
             notes[name] = CONSTANT
             scores[name] = np.full_like(scores[name], np.nan)
-    texts = {pattern.measure: pattern.text for pattern in parsed}
     tables = [
         score_rows(measure, values, null[measure].ravel(), inputs, draws).assign(
-            even_share=even.get(measure, np.nan),
-            note=notes.get(measure, ""),
-            pattern=texts.get(measure, ""),
+            even_share=even.get(measure, np.nan), note=notes.get(measure, "")
         )
         for measure, values in scores.items()
     ]
@@ -195,10 +178,8 @@ def random_entries(entry: Mapping[str, Any], draws: Draws) -> list[dict[str, Any
     return [{**entry, "init": "random", "seed": int(seed)} for seed in seeds]
 
 
-def draw_inputs(
-    card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Example], draws: Draws, patterns: Sequence[Pattern] = ()
-) -> Inputs:
-    """The first sentences of a random permutation with the pairs that patterns count, and sequences of random tokens."""
+def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Example], draws: Draws) -> Inputs:
+    """The first sentences of a random permutation, and sequences of random tokens."""
     if not examples:
         raise AtlasError("the corpus of the atlas has no sentence that the model can read: name another corpus.")
     order = np.random.default_rng(draws.seed).permutation(len(examples))[: draws.inputs]
@@ -212,13 +193,7 @@ def draw_inputs(
     on_card = {number for number in (card.pad, card.mask) if number is not None}
     pieces = ordinary_pieces(tokenizer.get_vocab(), special.union(before, after, on_card))
     sequences = repeated_sequences(pieces, before, after, card.max_tokens, draws.inputs, draws.seed)
-    return Inputs(
-        sentences,
-        sorted(sequences, key=lambda sequence: sequence.length),
-        card.pad or 0,
-        card.sep,
-        {pattern.measure: pattern_pairs(pattern, sentences) for pattern in patterns},
-    )
+    return Inputs(sentences, sorted(sequences, key=lambda sequence: sequence.length), card.pad or 0, card.sep)
 
 
 def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | None = None) -> dict[str, Floats]:
@@ -242,7 +217,7 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
     observe = None if norms is None else norms.observer
     for example, maps in each_example(model, inputs.sentences, inputs.pad, reuse_memory=True, values=observe):
         weights = widened(maps)
-        measured = _on_sentence(weights, example, inputs, causal)
+        measured = sentence_measures(weights, example, inputs.sep)
         weighted = {name: np.full(weights.shape[:2], np.nan) for name in NORM_WEIGHTED if name in measured}
         if norms is not None:
             weighted = sentence_measures(norm_weighted(weights, norms.take(example)), example, inputs.sep)
@@ -256,15 +231,10 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
     return {**stacked, OV_COPYING: _copying_of(model, unembedding, reasons)[None]}
 
 
-def _on_sentence(maps: Maps, example: Example, inputs: Inputs, causal: bool) -> dict[str, Floats]:
-    shares = {measure: pattern_share(maps, pairs[example.record], causal) for measure, pairs in inputs.pairs.items()}
-    return sentence_measures(maps, example, inputs.sep) | shares
-
-
 def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
     """Measure -> its value under uniform attention over all tokens that a token can attend to, mean over inputs."""
     values: dict[str, list[float]] = {}
-    shares = [_on_sentence(even_map(len(one.input_ids), causal), one, inputs, causal) for one in inputs.sentences]
+    shares = [sentence_measures(even_map(len(one.input_ids), causal), one, inputs.sep) for one in inputs.sentences]
     shares += [repetition_measures(even_map(len(one.example.input_ids), causal), one, causal) for one in inputs.sequences]
     for of_input in shares:
         for measure, share in of_input.items():
@@ -303,7 +273,7 @@ def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws
         absent = dict.fromkeys(["ci_low", "ci_high", "n"], np.nan)
         return head_rows(np.full(values.shape[1:], np.nan), "value").assign(measure=measure, **absent, **no_null)
     units = None
-    if measure in (SINK, *NORM_WEIGHTED.values(), *inputs.pairs):
+    if measure in (SINK, *NORM_WEIGHTED.values()):
         documents = [example.document for example in sorted(inputs.sentences, key=lambda example: example.record)]
         units = independent_units(documents, "sentences")
     rows = mean_rows(values, draws.resamples, draws.seed, units).assign(measure=measure)
@@ -340,19 +310,6 @@ def sentence_measures(maps: Maps, example: Example, sep: str | None) -> dict[str
     return {name: received(keys) for name, keys in targets.items()}
 
 
-def pattern_share(maps: Maps, pairs: Bools, causal: bool) -> Floats:
-    """[layer, head] mean share of attention that query tokens give to the keys that a pattern [n, n] pairs them with.
-
-    Query tokens without such a key are ignored, and in a causal model pairs with later keys. NaN if no query token has a key.
-    """
-    visible = np.tril(pairs) if causal else pairs
-    queries = visible.any(axis=1)
-    if not queries.any():
-        return np.full(maps.shape[:2], np.nan)
-    shares = np.einsum("lhqk,qk->lhq", maps[:, :, queries].astype(np.float64), visible[queries].astype(np.float64))
-    return np.asarray(shares.mean(axis=-1))
-
-
 def repetition_measures(maps: Maps, sequence: Repeated, causal: bool) -> dict[str, Floats]:
     """Measure -> [layer, head] mean attention weight from tokens of the blocks to one position.
 
@@ -381,33 +338,6 @@ def repetition_measures(maps: Maps, sequence: Repeated, causal: bool) -> dict[st
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------
-
-
-def pattern_pairs(pattern: Pattern, examples: Sequence[Example]) -> dict[int, Bools]:
-    """[n, n] for each record, whether a pattern pairs a query token (row) with a key token."""
-    described = importlib.util.spec_from_file_location(f"pattern_{pattern.path.stem}", pattern.path)
-    assert described is not None
-    assert described.loader is not None
-    module = importlib.util.module_from_spec(described)
-    what = f"{pattern.path} cannot be imported"
-    by_record: dict[int, Bools] = {}
-    try:
-        described.loader.exec_module(module)
-        for example in examples:
-            what = f"the function fails on example {example.id}"
-            by_record[example.record] = np.asarray(getattr(module, pattern.function)(example))
-    except Exception as error:  # a user's module and function may raise anything
-        reason = f"{type(error).__name__}: {first_line(error, 200)}"
-        raise AtlasError(f"pattern '{pattern.text}': {what} ({reason}).") from error
-    for example in examples:
-        n, pairs = len(example.tokens), by_record[example.record]
-        if pairs.shape != (n, n) or pairs.dtype != bool:
-            raise AtlasError(
-                f"pattern '{pattern.text}': the function returns {pairs.dtype} of shape {pairs.shape} for example "
-                f"{example.id}; it must return a boolean matrix of shape ({n}, {n}): a row and a column for each token, "
-                "special tokens included."
-            )
-    return by_record
 
 
 def ordinary_pieces(vocabulary: Mapping[str, int], special: frozenset[int]) -> list[int]:

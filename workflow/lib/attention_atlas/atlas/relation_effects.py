@@ -86,20 +86,20 @@ def relation_effects(
     mlm_head_facts: Annotated[HeadFacts, read_head_facts],
     examples: Examples,
     relations: pd.DataFrame,
-    causal_effects: Mapping[str, int],
+    settings: Mapping[str, int],
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
     """Accuracy of norm-weighted maps on the first relation of each head, and effects of masking heads.
 
-    relations: of each head on these sentences, columns `HEAD_RELATIONS`.
+    relations: of each head on these sentences, columns `HEAD_RELATIONS`; settings: see `Chosen`.
 
     weights, columns `RELATION_WEIGHTS`: norm: accuracy of the head on words of its relation by norm-weighted attention; value:
     norm minus the accuracy by attention weights, with interval, p by exchanges within units, and q over heads. effects, columns
     `CAUSAL_EFFECTS`: value: relation_change minus matched_change, in nats; loss: mean loss on the words of the relation with
     all heads; language_model: the language-model head. note: why there is no value.
     """
-    chosen = Chosen(**causal_effects, resamples=resamples, seed=seed)
+    chosen = Chosen(**settings, resamples=resamples, seed=seed)
     first = relations[(relations["rank"] == 1) & (relations["relation"] != NONE)].reset_index(drop=True)
     gold = gather_gold(examples)
     tested = testing_half(gold.units, seed)[gold.units.of_item]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attention_atlas.atlas.head_measures import HEAD_SCORES, MEASURES, MODEL_TABLES, parse_patterns
+from attention_atlas.atlas.head_measures import HEAD_SCORES, MEASURES, MODEL_TABLES
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_measures import Source
 from attention_atlas.workflow.config import check_known
@@ -50,18 +50,13 @@ def pairs(config: Config, run: str) -> list[Pair]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Check that compared models are known, that patterns are valid, and that both have sentences cached over word pieces."""
+    """Check that compared models are known and have sentences cached over word pieces."""
     settings = config["runs"][run][ID]
     for name in settings.get("compared", []):
         check_known(name, config["models"], "model", f"{place}.compared")
         if name == study_model(config, run, ID):
             raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name other models.")
-    try:
-        parse_patterns(settings["patterns"])
-    except AtlasError as error:
-        raise AtlasError(f"config: {place}.patterns: {error}") from error
-    measured = "heads are measured"
-    for key, what in {"patterns": measured, "compared": "models are compared", "shown": measured}.items():
+    for key, what in {"compared": "models are compared", "shown": "heads are measured"}.items():
         if "sentences" not in settings and settings.get(key):
             raise AtlasError(f"config: {place}.{key}: {what} on sentences: name a corpus under {place}.sentences.")
     for role in ROLES:
@@ -201,11 +196,6 @@ def mlm_head(config: Config, run: str, model: str, suffix: str) -> str:
     shared = "segments" in clark and study_model(config, run, "clark2019") == model
     corpus = clark["segments"] if shared else config["runs"][run][ID]["sentences"]
     return f"results/{run}/models/{model}/mlm_head/{corpus}.{suffix}"
-
-
-def pattern_files(config: Config, run: str) -> list[str]:
-    """Files that define the run's attention patterns."""
-    return sorted({str(pattern.path) for pattern in parse_patterns(config["runs"][run][ID]["patterns"])})
 
 
 STUDY = Study(

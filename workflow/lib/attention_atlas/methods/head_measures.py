@@ -19,7 +19,6 @@ EFFECT = "Effect on the model"
 TRAINING = "Change in training"
 REPEATED = "On repeated random tokens"
 NORM = "Weighted by value norms"
-CHOSEN = "Chosen patterns"
 WEIGHTS = "Weights alone"
 """Groups of measures."""
 TRANSLATION, CLASSIFICATION = "translation", "classification"
@@ -93,8 +92,8 @@ class Source:
 
     group: heading on the page of the atlas; model: key of the study's settings that names the model whose heads they are, if it
     is not that of the study; family: whether they are means over models fine-tuned from it; attention_alone: whether the atlas
-    can compute them on its sentences. From the table: measures that it declares (`further`), measure -> its value for a head
-    without the effect (`chances`), measure -> why it has no value (`reasons`). no_null, no_interval: why measures have none.
+    can compute them on its sentences; chances, reasons: from the table, measure -> its value for a head without the effect, and
+    why it has no value; no_null, no_interval: why measures have none.
     """
 
     table: str
@@ -107,7 +106,6 @@ class Source:
     model: str = ""
     family: bool = False
     attention_alone: bool = False
-    further: Callable[[pd.DataFrame], tuple[Measure, ...]] | None = None
     chances: Callable[[pd.DataFrame], Mapping[str, float]] | None = None
     reasons: Callable[[pd.DataFrame], Mapping[str, str]] | None = None
     no_null: str = ""
