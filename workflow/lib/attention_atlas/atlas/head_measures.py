@@ -6,7 +6,6 @@ Imports nothing heavy, since the workflow reads the declarations at every start.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from attention_atlas.methods.head_measures import (
@@ -21,7 +20,7 @@ from attention_atlas.methods.head_measures import (
     Measure,
     Source,
     ends_of,
-    parts_of,
+    one_per_value,
 )
 from attention_atlas.models.card import TRAINED_HERE
 
@@ -36,13 +35,12 @@ MODEL_TABLES = (HEAD_SCORES, RELATION_WEIGHTS, CAUSAL_EFFECTS)
 
 # --- the table of head scores: value, interval, null distribution and q of a measure in one row per head ---------------
 
-# Each of these is the attention to about one token of a random sequence. A head that does not respond to what a token is gives
-# such a token what it gives any other: little if it attends to few places, an even share if it attends broadly. All of these
-# measures, and entropy, rank such heads by how broad they are.
 BREADTH = ("entropy", "duplicate_token", "induction")
-"""Measures that rank heads by how broad they are, but for heads that respond to what a token is."""
+"""Measures that rank heads that ignore token identity by how broad they are: such a head gives the one token of a random
+sequence that a measure is about little if it attends to few places, and an even share if it attends broadly.
+"""
 _RANDOM = "heads with random weights"
-_STATISTICS = ("value", "ci_low", "ci_high", "null_low", "null_high", "q")
+_STATISTICS = ("ci_low", "ci_high", "null_low", "null_high", "q")
 _SCORES = (
     (WHERE, "sentences", (
         ("sink", "Attention to the first token and to special tokens", "Xiao et al. 2023", "share", "an attention sink",
@@ -72,37 +70,14 @@ _SCORES = (
 """Group, unit of the inputs, and name, title, source, unit, meaning and `Measure.shares` of each measure."""
 
 
-def _statistics(table: pd.DataFrame) -> pd.DataFrame:
-    """Value, interval, null distribution and q of all measures, in columns."""
-    wide = table.pivot(index=PLACE, columns="measure", values=list(_STATISTICS))
-    wide.columns = [dict(zip(_STATISTICS, (name, *parts_of(name)), strict=True))[column] for column, name in wide.columns]
-    return wide.reset_index()
-
-
 def _by_measure(table: pd.DataFrame, column: str) -> dict[str, Any]:
     """Measure -> the text or number in a column, where there is one."""
     return table[table[column].fillna("") != ""].groupby("measure", sort=False)[column].first().to_dict()
 
 
-# --- relations and effects: one row per head --------------------------------------------------------------------------
-
-
-def _renamed(columns: dict[str, str]) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    return lambda table: table[[*PLACE, *columns]].rename(columns=columns)
-
-
 def _columns(name: str, value: str = "value", low: str = "ci_low", high: str = "ci_high", q: str = "") -> dict[str, str]:
     """Columns of a table -> a measure, the ends of its interval, and its q."""
     return dict(zip((value, low, high), (name, *ends_of(name)), strict=True)) | ({"q": q} if q else {})
-
-
-def _words_of(*measures: str) -> Examples:
-    return Examples("words", lambda table: table[PLACE].assign(**dict.fromkeys(measures, table["n"])))
-
-
-def _note_on(*measures: str) -> Callable[[pd.DataFrame], dict[str, str]]:
-    """Why these measures have no value, by the note of the table."""
-    return lambda table: dict.fromkeys(measures, str(next(iter(table["note"].replace("", None).dropna()), "")))
 
 
 _NORM = Measure(
@@ -125,10 +100,6 @@ _GAIN = Measure(
     about="chosen_relation",
     shares=("relation_accuracy", "relation_margin"),
 )
-_WEIGHT_COLUMNS = _columns("relation_norm", "norm", "norm_low", "norm_high") | _columns("norm_gain", q="norm_gain_q")
-_EFFECT_COLUMNS = _columns("relation_loss", "relation_change", "relation_low", "relation_high")
-_EFFECT_COLUMNS |= _columns("causal_effect", q="causal_effect_q")
-_EFFECTS_READ = (*PLACE, *_EFFECT_COLUMNS, "n", "language_model", "note")
 LEAST_GAIN = 0.25
 """Share of the loss of token frequencies that a language-model head must save for its losses to show what a head is used for.
 
@@ -174,19 +145,31 @@ def weak_predictor(table: pd.DataFrame) -> str:
     )
 
 
+def _of_words(table: str, measures: tuple[Measure, ...], columns: dict[str, str], **facts: Any) -> Source:
+    """The source of measures that are in these columns of a table, over the words of a head's relation."""
+    names = [measure.name for measure in measures]
+    return Source(
+        table,
+        lambda rows: rows[[*PLACE, *columns]].rename(columns=columns),
+        measures,
+        (*PLACE, *columns, "note"),
+        Examples("words", lambda rows: rows[PLACE].assign(**dict.fromkeys(names, rows["n"]))),
+        reasons=lambda rows: dict.fromkeys(names, str(next(iter(rows["note"].replace("", None).dropna()), ""))),
+        **facts,
+    )
+
+
 MEASURES = (
     *(
         Source(
             HEAD_SCORES,
-            _statistics,
+            one_per_value("value", "measure", names, _STATISTICS),
             tuple(
                 Measure(name, title, item, of, meaning, null=_RANDOM, shares=shares)
                 for name, title, item, of, meaning, shares in scores
             ),
-            (*("measure", *PLACE), *_STATISTICS, "n", "even_share", "note"),
-            Examples(unit, lambda table: table.pivot(index=PLACE, columns="measure", values="n").reset_index())
-            if unit
-            else None,
+            ("measure", *PLACE, "value", *_STATISTICS, "n", "even_share", "note"),
+            Examples(unit, one_per_value("n", "measure", names)) if unit else None,
             group=group,
             chances=lambda table: _by_measure(table, "even_share"),
             reasons=lambda table: _by_measure(table, "note"),
@@ -194,25 +177,21 @@ MEASURES = (
             no_interval="" if unit else "Weights are not a sample of anything.",
         )
         for group, unit, scores in _SCORES
+        for names in [{name: name for name, *_ in scores}]
     ),
-    Source(
+    _of_words(
         RELATION_WEIGHTS,
-        _renamed(_WEIGHT_COLUMNS),
         (_NORM, _GAIN),
-        (*PLACE, *_WEIGHT_COLUMNS, "note"),
-        _words_of("relation_norm", "norm_gain"),
+        _columns("relation_norm", "norm", "norm_low", "norm_high") | _columns("norm_gain", q="norm_gain_q"),
         group=NORM,
-        reasons=_note_on("relation_norm", "norm_gain"),
         no_null="Chance depends on the relation: the difference of the two accuracies is tested instead.",
     ),
-    Source(
+    _of_words(
         CAUSAL_EFFECTS,
-        _renamed(_EFFECT_COLUMNS),
         (_LOSS, _CAUSAL),
-        _EFFECTS_READ,
-        _words_of("relation_loss", "causal_effect"),
-        Caution(CAUSAL_EFFECTS, _EFFECTS_READ, weak_predictor),
+        _columns("relation_loss", "relation_change", "relation_low", "relation_high")
+        | _columns("causal_effect", q="causal_effect_q"),
         group=EFFECT,
-        reasons=_note_on("relation_loss", "causal_effect"),
+        caution=Caution(CAUSAL_EFFECTS, ("language_model",), weak_predictor),
     ),
 )

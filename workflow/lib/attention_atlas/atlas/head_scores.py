@@ -88,10 +88,7 @@ class Inputs:
     sep: str | None = None
 
     def part(self, number: int, size: int) -> Inputs:
-        """A systematic sample of about `size` sentences and sequences: every k-th, with an offset that depends on `number`.
-
-        Uniform attention gives 1 / n to each of n tokens, so a sample with other lengths would have another baseline.
-        """
+        """About `size` sentences and sequences: every k-th, from an offset, since other lengths would have another baseline."""
         steps = [max(len(items) // size, 1) for items in (self.sentences, self.sequences)]
         sentences, sequences = (slice(number % step, None, step) for step in steps)
         return replace(self, sentences=self.sentences[sentences], sequences=self.sequences[sequences])
@@ -113,10 +110,7 @@ def random_scores(
     resamples: int,
     seed: int,
 ) -> dict[str, dict[str, Floats]]:
-    """Measure -> [random model, layer, head], float64: the scores of randomly initialised models on some of the inputs.
-
-    model: registry entry of a model with this architecture; settings: see `Draws`.
-    """
+    """Measure -> [random model, layer, head]: the scores of randomly initialised models of an architecture on some inputs."""
     draws = Draws(**settings, resamples=resamples, seed=seed)
     inputs = draw_inputs(card, tokenizer, examples, draws)
     scores: list[dict[str, Floats]] = []
@@ -139,12 +133,9 @@ def head_scores(
     """One row per measure and head, columns `COLUMNS`.
 
     value: mean over sentences or sequences, with a bootstrap interval and their number n; copying is computed from weights and
-    has neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models. A
-    random model reads only some of the inputs, so its values vary more than those of the model, which makes p conservative.
-    even_share: value under uniform attention; empty for measures that are not based on attention weights. note: why a measure
-    has no value.
-
-    null: of `random_scores`, for the same architecture and inputs; the other arguments as for it.
+    has neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models
+    (`null`, of `random_scores`). A random model reads only some of the inputs, which makes p conservative. even_share: value
+    under uniform attention, of measures that are based on attention weights. note: why a measure has no value.
     """
     draws = Draws(**settings, resamples=resamples, seed=seed)
     inputs = draw_inputs(card, tokenizer, examples, draws)
@@ -199,8 +190,7 @@ def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Exampl
 def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | None = None) -> dict[str, Floats]:
     """Measure -> [input, layer, head] of the model of a registry entry; copying, which needs no input, is [1, layer, head].
 
-    NaN if a measure cannot be computed: copying (see `_copying_of`), and norm-weighted attention of a model whose projections
-    are unknown. `notes` is filled with the reasons, by measure.
+    NaN if copying or norm-weighted attention cannot be computed; `notes` is filled with the reasons, by measure.
     """
     model, unembedding = _opened(entry)
     causal = self_attention(model)[0] == DECODER_SELF
@@ -258,15 +248,14 @@ def _is_windowed(entry: Mapping[str, Any], inputs: Inputs) -> bool:
 
 def mean_over_inputs(values: Floats) -> Floats:
     """[...] mean of [input, ...] over the inputs that have a value; NaN if none has one."""
-    count = (~np.isnan(values)).sum(axis=0)
-    sums = np.nansum(values, axis=0)
-    return np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
+    with np.errstate(invalid="ignore"):
+        return np.nansum(values, axis=0) / (~np.isnan(values)).sum(axis=0)
 
 
 def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws: Draws) -> pd.DataFrame:
     """One row per head: measure, layer, head, value, ci_low, ci_high, n, and the columns of `against_null`.
 
-    values: [input, layer, head]; if all are NaN, the rows have no value; null: [draw] values of heads of random models.
+    values: [input, layer, head], may all be NaN; null: [draw] values of heads of random models.
     """
     no_null = dict.fromkeys(NULL_COLUMNS, np.nan)
     if np.isnan(values).all():
@@ -313,11 +302,8 @@ def sentence_measures(maps: Maps, example: Example, sep: str | None) -> dict[str
 def repetition_measures(maps: Maps, sequence: Repeated, causal: bool) -> dict[str, Floats]:
     """Measure -> [layer, head] mean attention weight from tokens of the blocks to one position.
 
-    `previous_token`, `next_token`: the token one position before or after, within the blocks. `duplicate_token`: the other
-    occurrence of the same token. `induction`: the token after the other occurrence.
-
-    A causal model is measured on its second block only, where it has seen the other occurrence, and without `next_token`, which
-    is 0 by construction.
+    `duplicate_token`: the other occurrence of the same token; `induction`: the token after it. A causal model is measured on
+    its second block only, where it has seen the other occurrence, and without `next_token`, which is 0 by construction.
     """
     first = np.arange(sequence.length) + sequence.start
     second = first + sequence.length
@@ -348,7 +334,7 @@ def ordinary_pieces(vocabulary: Mapping[str, int], special: frozenset[int]) -> l
 def repeated_sequences(
     pieces: Sequence[int], before: Sequence[int], after: Sequence[int], max_tokens: int, count: int, seed: int
 ) -> list[Repeated]:
-    """Sequences with a repeated block of distinct random tokens, of `SHORTEST` to `LONGEST` tokens, or as many as fit.
+    """Sequences with a repeated block of `SHORTEST` to `LONGEST` distinct random tokens, or as many as fit.
 
     pieces: ids to draw from; before, after: ids of the special tokens at the start and end of a text.
     """
@@ -357,11 +343,6 @@ def repeated_sequences(
         raise AtlasError(
             f"max_tokens: a block of {SHORTEST} word pieces does not fit twice into the model's longest input, "
             f"{max_tokens} word pieces; use another model."
-        )
-    if len(pieces) < LONGEST:
-        raise AtlasError(
-            f"tokenizer.json: the vocabulary has {len(pieces)} ordinary word pieces, but a block needs {LONGEST}: use another "
-            "model."
         )
     generator = np.random.default_rng(seed)
     sequences = []
@@ -416,8 +397,8 @@ def _copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reason
 def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | None]:
     """The part of a model that reads text, with the attention engine installed, and its unembedding [token, hidden] or None.
 
-    In a model with tied embeddings the unembedding is the input embedding, whether or not its file contains the rest of a
-    language-model head. The transformation before the unembedding of a masked-LM head is ignored, as are layer norms.
+    With tied embeddings the unembedding is the input embedding. Layer norms and the transformation before the unembedding of a
+    masked-LM head are ignored.
     """
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
 

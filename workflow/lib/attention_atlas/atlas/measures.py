@@ -133,10 +133,7 @@ def _add_source(measured: HeadMeasures, source: Source, frames: Mapping[str, pd.
 
 
 def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
-    """Add q over heads to the measures of a source that have intervals and a chance value, but no null distribution.
-
-    A simultaneous interval of two directions gives the p of the better one, corrected for the choice.
-    """
+    """Add q over heads to the measures of a source that have intervals and a chance value, but no null distribution."""
     for measure in source.measures:
         null_low, _, q = null_of(measure.name)
         low, high = ends_of(measure.name)
@@ -153,10 +150,9 @@ def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
 def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFrame:
     """One row per measure, columns `MEASURES`; its interval, null distribution and q are further columns of heads.tsv.
 
-    n: number of examples (n_unit), the smallest of any head; null: source of the values in its null distribution; chance: value
-    of a head without the effect; inside_null: number of heads that cannot be distinguished from such heads; about: the measure
-    that names the object of a value; note: why it is missing; warning: why it says nothing about heads; calibration: what its
-    values are compared with, or why they are not compared, and why they are not ranked.
+    n: number of examples (n_unit), the smallest of any head; chance: value of a head without the effect; inside_null: number of
+    heads that cannot be distinguished from such heads; note: why it is missing; warning: why it says nothing about heads;
+    calibration: what its values are compared with, or why they are not compared, and why they are not ranked.
     """
     table, rows = measured.table, []
     chances = {measure.name: measured.chance_of(measure) for source in SOURCES for measure in source.measures}
@@ -229,24 +225,6 @@ def inside_null(table: pd.DataFrame, name: str, chance: float | None = None) -> 
     if chance is not None and not pd.isna(chance) and low in table and high in table:
         return (table[low] <= chance) & (table[high] >= chance)
     return None
-
-
-def heads(
-    tables: Mapping[str, pd.DataFrame],
-    model: str,
-    shape: Sequence[int],
-    table_models: Mapping[str, str],
-    skip_reasons: Mapping[str, str],
-) -> dict[str, pd.DataFrame]:
-    """heads: model, layer, head and one column per measure of single heads from all studies; measures: see `measure_rows`.
-
-    table_models: table -> the model whose heads it measures: the run's model, or one trained from it.
-    """
-    if not tables:
-        raise AtlasError("the run builds no study that measures single heads: name one in the run.")
-    measured = read_measures(tables, shape[0], shape[1], skip_reasons)
-    named = pd.concat([pd.Series(model, measured.table.index, name="model"), measured.table], axis=1)
-    return {"heads": named, "measures": measure_rows(measured, table_models)}
 
 
 _SHARES = {measure.name: measure.shares for source in SOURCES for measure in source.measures}

@@ -25,9 +25,7 @@ ROLES = {
         "of the run makes are made on it.",
     ),
     "shown": Role(
-        "sentences",
-        "the sentences that the page shows, at level tokens, in place of `sentences`. Heads are still measured on `sentences`.",
-        example="my-sentences",
+        "sentences", "the sentences that the page shows, at level tokens, in place of `sentences`.", example="my-sentences"
     ),
 }
 
@@ -62,9 +60,6 @@ def check(config: Config, run: str, place: str) -> None:
     for role in ROLES:
         if role in settings and config["corpora"][settings[role]]["level"] != "tokens":
             raise AtlasError(f"config: {place}.{role}: the corpus '{settings[role]}' must have level: tokens.")
-
-
-# --- tables of single heads of a run ----------------------------------------------------------------------------------
 
 
 def head_sources() -> dict[str, Source]:
@@ -135,9 +130,6 @@ def table_models(inputs: StudyInputs, run: str) -> dict[str, str]:
     return {table: measured(table, path) for table, path in head_tables(inputs, run).items()}
 
 
-# --- models on the page -----------------------------------------------------------------------------------------------
-
-
 def page_tables(inputs: StudyInputs, run: str) -> dict[str, dict[str, str]]:
     """Model -> table -> file of what all compared models are measured by, the run's model first; empty without others."""
     compares = inputs.config["runs"][run][ID].get("compared") and has_sentences(inputs.config, run)
@@ -179,18 +171,14 @@ def relations(inputs: StudyInputs, run: str) -> dict[str, str]:
     return by_model | ({inputs.base_model(run): of_base} if of_base else {})
 
 
-# --- for measuring jobs -----------------------------------------------------------------------------------------------
-
-
 def random_scores(config: Config, run: str, model: str) -> str:
     """Scores of random weights in the architecture of a model; models that read the same examples share them."""
     return f"results/{run}/{ID}/models/{tokenised_by(config, model)}/random_scores.safetensors"
 
 
 def mlm_head(config: Config, run: str, model: str, suffix: str) -> str:
-    """Masked-LM head of a model (safetensors), or its description (json), trained if the checkpoint has no such head.
-
-    On the segments of Clark et al. if the run needs one there, so that only one is trained; otherwise on the atlas's sentences.
+    """Masked-LM head of a model (safetensors), or its description (json): that of Clark et al. if the run needs one there, so
+    that only one is trained; otherwise on the atlas's sentences.
     """
     clark = config["runs"][run].get("clark2019", {})
     shared = "segments" in clark and study_model(config, run, "clark2019") == model

@@ -37,10 +37,8 @@ from attention_atlas.stats.simultaneous import corrected_p, too_few_draws
 from attention_atlas.workflow.shown import figure, table
 
 Floats = npt.NDArray[np.float64]
-_LINE = 46
-"""Characters per line of a title; a title has at most two lines."""
-_ROW = 0.19
-"""Inches per measure."""
+_LINE, _ROW = 46, 0.19
+"""Characters per line of a title, which has at most two lines; inches per measure."""
 Overall = tuple[float, float, float]
 """Statistic over all heads, and the ends of its 95 % interval by bootstrap over heads."""
 FINDINGS = [
@@ -131,7 +129,11 @@ def correlation_map(correlations: pd.DataFrame, measures: pd.DataFrame) -> Drawn
     axis.tick_params(length=0)
     axis.set_xlabel("")
     axis.set_ylabel("")
-    return DrawnFigure(drawn, correlations, _count(correlations))
+    tested = correlations["p"].notna()
+    count = f"n = {int(correlations['n'].max()) if len(correlations) else 0} heads; {tested.sum()} pairs tested"
+    if tested.any() and correlations.loc[tested, "p_holm"].isna().all():
+        count += f"; {too_few_draws('p_holm', int(tested.sum()), LEVEL, 'shuffles').rstrip('.')}"
+    return DrawnFigure(drawn, correlations, count)
 
 
 def _square(table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -149,15 +151,6 @@ def _similar_side_by_side(values: pd.DataFrame) -> list[str]:
     distances = np.clip(1 - np.abs(values.to_numpy()), 0, None)
     order = leaves_list(linkage(squareform(distances, checks=False), method="average"))
     return [names[place] for place in order]
-
-
-def _count(table: pd.DataFrame) -> str:
-    """Number of heads and tests, and a note if the correction for several tests cannot reach its level."""
-    tested = table["p"].notna()
-    count = f"n = {int(table['n'].max()) if len(table) else 0} heads; {tested.sum()} pairs tested"
-    if tested.any() and table.loc[tested, "p_holm"].isna().all():
-        count += f"; {too_few_draws('p_holm', int(tested.sum()), LEVEL, 'shuffles').rstrip('.')}"
-    return count
 
 
 @table(
@@ -234,10 +227,9 @@ def finding_rows(
 ) -> pd.DataFrame:
     """One row per question that can be tested on the measures of the run, columns `FINDINGS`.
 
-    value: over all heads, with its interval ci_low to ci_high by bootstrap over heads; it may be due to depth alone.
-    within_layers: the same statistic within layers: the correlation of ranks minus their means by layer; for a group of heads,
-    over pairs of heads of the same layer. p: two-sided test of within_layers by shuffling heads within their layers.
-    p_holm: p adjusted for all tested findings (Holm). verdict: from `within_verdict` with p_holm.
+    value, ci_low, ci_high: over all heads, may be due to depth alone. within_layers: the same statistic within layers: of ranks
+    minus their means by layer; for a group of heads, over pairs of heads of the same layer. p: two-sided test of within_layers
+    by shuffling heads within their layers; p_holm: adjusted for all tested findings; verdict: see `within_verdict`.
 
     warnings, chances, models: by measure, why it says nothing about heads, its value without an effect, and its model.
     """
@@ -272,11 +264,9 @@ def _testable(question: Question, heads: pd.DataFrame, complete: pd.DataFrame, c
 
 
 def within_verdict(within: float, p: float, sign: int) -> str:
-    """The verdict on a finding, by the two-sided test of its statistic within layers.
+    """The verdict on a finding, by the two-sided test of its statistic within layers (p is NaN with too few shuffles).
 
-    `undecided` unless p < `LEVEL` (NaN: too few shuffles); then `holds` if the statistic has the sign of the finding, and `does
-    not hold` if it has the opposite sign. If two measures are independent given the layer, the verdict is `holds` with a
-    probability of at most `LEVEL` / 2.
+    If two measures are independent given the layer, it is `holds` with a probability of at most `LEVEL` / 2.
     """
     return claim_verdict(within * sign > 0) if p < LEVEL else UNDECIDED
 
