@@ -37,7 +37,7 @@ NOTE = "#555555"
 PALETTE = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK)
 """Colours of categories, in the order in which they are used."""
 SEQUENTIAL, REVERSED, DIVERGING = "mako_r", "mako", "vlag_r"
-"""Colour maps: of values from 0, light is small; of similarities, light is large; of values around 0, red is below, blue above."""
+"""Colour maps: of values from 0 (light is small), of similarities (light is large), of values around 0 (red is below)."""
 
 COLUMN, PAGE, TALLEST = 3.4, 7.0, 9.0
 """Widths of a figure in inches, of one column and of the text of a page; and its height, footnote included."""
