@@ -72,7 +72,7 @@ def open_page(browser):
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("request", lambda request: errors.append(request.url) if request.url != path.as_uri() else None)
         page.goto(path.as_uri())
-        page.wait_for_selector("#matrix svg", state="attached")
+        page.wait_for_selector("#grid button")
         return page
 
     yield opened
