@@ -5,8 +5,6 @@ python tools/atlas.py MODEL MODEL ...     several models on one page, side by si
 python tools/atlas.py "FOLDER/step*"      folders that fit a pattern, "NAME_{0..4}", or NAME@REVISION NAME@REVISION, such as
                                           checkpoints or seeds; the last one is the run's
 python tools/atlas.py MODEL --text FILE   show these sentences, one on each line; or CoNLL-U, whose trees heads are measured on
-python tools/atlas.py MODEL --pattern my_patterns.py:same_letter
-                                          measure every head on these pairs of tokens too
 python tools/atlas.py MODEL --keep        do not open the page in a browser
 
 Several models may also be given in one argument, separated by spaces. Results are in results/atlas-NAME, with --text in
@@ -22,7 +20,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import webbrowser
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -36,17 +33,14 @@ sys.path.insert(0, str(ROOT / "workflow" / "lib"))
 
 import yaml  # noqa: E402
 
-from attention_atlas.atlas.head_measures import parse_patterns  # noqa: E402
 from attention_atlas.attention.engine import self_attention  # noqa: E402
 from attention_atlas.corpora.conllu import SeveralRootsError, tree_builders  # noqa: E402
 from attention_atlas.corpora.text import sentences_records  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.hub_files import MODELS, at_hand, fetch, reference_of, refusal, resolved_commit  # noqa: E402
-from attention_atlas.models.card import read_card  # noqa: E402
-from attention_atlas.models.loading import WEIGHT_FILES, configuration, describe, empty_model, locate  # noqa: E402
+from attention_atlas.models.loading import WEIGHT_FILES, configuration, empty_model, locate  # noqa: E402
 from attention_atlas.workflow.config import merged, read_configuration  # noqa: E402
 from attention_atlas.workflow.config import resolve as resolve_config  # noqa: E402
-from attention_atlas.workflow.paths import limit_of  # noqa: E402
 from attention_atlas.workflow.requirements import MISSING, model_requirement, without_missing  # noqa: E402
 from attention_atlas.workflow.study_inputs import StudyInputs  # noqa: E402
 
@@ -226,9 +220,7 @@ def shape_of(folder: Path) -> dict[str, int]:
     return {"layers": layers, "heads": heads, "hidden_size": part.config.hidden_size}
 
 
-def overlay(
-    models: str | Sequence[str], text_path: str | Path | None = None, patterns: Sequence[str] = ()
-) -> tuple[str, dict[str, Any]]:
+def overlay(models: str | Sequence[str], text_path: str | Path | None = None) -> tuple[str, dict[str, Any]]:
     """Name of the run of models, and the configuration that overlays config.yaml.
 
     The run's model is compared with the others, and with its own architecture with random weights.
@@ -236,13 +228,11 @@ def overlay(
     Args:
         models: see `named_models`.
         text_path: sentences that the page shows; with trees the heads are measured on them, too.
-        patterns: pairs of tokens that heads are measured on, see `head_measures.Pattern`.
 
     Raises:
-        AtlasError: as `named_models`, `model_entry` and `users_text`; or a pattern cannot be used.
+        AtlasError: as `named_models`, `model_entry` and `users_text`.
     """
     text = users_text(text_path) if text_path else None
-    pairs = [f"{pattern.path.resolve()}:{pattern.function}" for pattern in parse_patterns(patterns)]
     chosen = named_models([models] if isinstance(models, str) else models)
     entries: dict[str, dict[str, Any]] = {}
     names: dict[str, str] = {}
@@ -257,8 +247,6 @@ def overlay(
     title = f"{name}{beside} ({measured_on}generated English)"
     atlas: dict[str, Any] = {"compared": [*(other for other in entries if other != name), control]}
     further: dict[str, Any] = {}
-    if pairs:
-        atlas["patterns"] = pairs
     run = _run_name(list(names.values()))
     settings: dict[str, Any] = {"extends": "any", "title": title, "model": name, "atlas": atlas}
     if text:
@@ -290,38 +278,6 @@ def check_files(entries: Mapping[str, Mapping[str, Any]]) -> None:
         requirement = model_requirement({"models": folders}, name)
         if requirement is not None and requirement.state == MISSING:
             raise AtlasError(requirement.sentence)
-
-
-def check_patterns(run: str, added: Mapping[str, Any]) -> None:
-    """Try the patterns of a run of `overlay` on the sentences that heads are scored on, before anything is written.
-
-    Raises:
-        AtlasError: the function of a pattern fails or returns something else than pairs of tokens, or the model's files cannot
-            be read.
-    """
-    config = resolve_config(merged(read_configuration(ROOT), added))
-    model, settings = config["runs"][run]["model"], config["runs"][run]["atlas"]
-    corpus, limit = config["corpora"][settings["sentences"]], limit_of(config, run, settings["sentences"])
-    if not settings["patterns"]:
-        return
-    from sample_corpus.generate import generate_documents
-    from sample_corpus.write import conllu_lines
-
-    from attention_atlas.atlas.head_scores import Draws, draw_inputs, read_tokenizer
-    from attention_atlas.corpora.examples import all_examples, build_shard
-
-    with tempfile.TemporaryDirectory() as folder:
-        card, tokenizer, raw, examples, dropped = (Path(folder, name) for name in ("card", "tokenizer", "raw", "e", "dropped"))
-        describe(model, config["models"][model], card, tokenizer)
-        if "sample" in corpus["source"]:
-            documents = generate_documents(config["sample"]["documents"], config["sample"]["seed"])
-            raw.write_text("".join(conllu_lines(documents, Path(corpus["source"]["sample"]).stem)), encoding="utf-8")
-        else:
-            raw = Path(corpus["source"]["path"])
-        build_shard(corpus | {"shard": limit}, raw, tokenizer, read_card(card).max_tokens, 0, examples, dropped)
-        draws = Draws(**settings["head_scores"], resamples=settings["resamples"], seed=settings["seed"])
-        sentences = all_examples([examples], limit)
-        draw_inputs(read_card(card), read_tokenizer(str(tokenizer)), sentences, draws, parse_patterns(settings["patterns"]))
 
 
 def linked_figures(run: str, added: Mapping[str, Any]) -> list[str]:
@@ -378,12 +334,10 @@ def main() -> int:
     parser.add_argument("--text", type=Path, help="sentences to show, one on each line, or CoNLL-U")
     parser.add_argument("--keep", action="store_true", help="do not open the page")
     parser.add_argument("--cores", default="all")
-    parser.add_argument("--pattern", action="append", default=[], help="pairs of tokens that heads are measured on; repeatable")
     chosen = parser.parse_args()
     try:
-        run, added = overlay(chosen.model, chosen.text, chosen.pattern)
+        run, added = overlay(chosen.model, chosen.text)
         check_files(added["models"])
-        check_patterns(run, added)
         notes = text_notes(users_text(chosen.text)) if chosen.text else []
         targets = ["atlas", *linked_figures(run, added)]
     except AtlasError as error:

@@ -1,35 +1,45 @@
-"""Tables of a small atlas, and its page."""
+"""Tables of a small atlas and of models that it compares, and its page."""
 
 from io import StringIO
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from small_treebank import write_treebank
 
 from attention_atlas.atlas.correlations import MATCHES
+from attention_atlas.atlas.head_measures import HEAD_SCORES
 from attention_atlas.atlas.measures import MEASURES
 from attention_atlas.atlas.page import atlas
+from attention_atlas.atlas.sentences import of_model
 from attention_atlas.attention.cache import StoredAttention
 from attention_atlas.corpora.examples import all_examples
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_relations import HEAD_RELATIONS
+from attention_atlas.models.card import read_card
 
-MOST_BYTES = 8_000_000
-SERIOUS = ("serious", "critical")
-GROUPS = {"masked": "Effect on the model"}
-NULLS = {"masked": ("", 0.0, 3), "induction": ("heads with random weights", None, 1)}
-ABOUT = {"masked": "distance_type"}
-CALIBRATIONS = {"entropy": "No null: random models do not read these texts."}
-"""Measure -> null, chance and inside_null of its row."""
+LIMITS = {"count": 2, "max_tokens": 24, "shortest": 6}
+CALIBRATION = "No null: random models do not read these texts."
+"""Of the entropy."""
+_GATHERED = ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables")
+_TABLES = {
+    "clark2019/surface": "surface",
+    "clark2019/dependency_head_relations": "head_relations",
+    "guan2020/head_types": "types",
+}
+SCORES = {"sink": 0.1, "norm_sink": 0.2, "duplicate_token": 0.05, "induction": 0.02, "ov_copying": -0.1}
+"""Some measures of the table of head scores -> value of the first head; further heads have larger values."""
 
 
-def as_read(frame):
+def as_read(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame as a job reads it from its file."""
     text = frame.to_csv(sep="\t", index=False, float_format="%.6g")
     return pd.read_csv(StringIO(text), sep="\t", keep_default_na=False, na_values=[""])
 
 
-def small_atlas(layers, heads):
-    """Heads and measures of a model with three measures by number, one by name, one left out."""
+def small_atlas(layers: int, heads: int) -> dict[str, pd.DataFrame]:
+    """Heads and measures of a model with four measures by number, one by name, one left out."""
     chance = np.random.default_rng(0)
     layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
     count = layers * heads
@@ -44,39 +54,21 @@ def small_atlas(layers, heads):
     table["induction_null_low"], table["induction_null_high"] = 0.01, 0.55
     table["induction_q"] = np.where(table.index == 0, 0.7, 0.001)
     table["distance_type"] = chance.choice(["dense", "vertical"], count)
-    table = as_read(table)
-    facts = {
-        "entropy": ("Entropy </script><b>", "nats", "number", ""),
-        "to_sep": ("Attention to [SEP]", "share", "number", ""),
-        "masked": ("Accuracy when masked", "percentage points", "number", ""),
-        "induction": ("Induction", "share", "number", ""),
-        "distance_type": ("Type by distances", "", "name", ""),
-        "importance": ("Importance", "", "", "this run does not build michel2019"),
-    }
-    rows = [
-        [
-            *(name, title, GROUPS.get(name, "Others"), "a2020", "Table 1", unit, "", "tiny", kind, count),
-            *(
-                24 if name == "masked" else None,
-                "examples",
-                *NULLS.get(name, ("", None, None)),
-                ABOUT.get(name, ""),
-                note,
-                "",
-                CALIBRATIONS.get(name, ""),
-            ),
-        ]
-        for name, (title, unit, kind, note) in facts.items()
+    facts = [
+        {"measure": "entropy", "title": "Entropy </script><b>", "unit": "nats", "calibration": CALIBRATION},
+        {"measure": "to_sep", "title": "Attention to [SEP]", "unit": "share"},
+        {"measure": "masked", "title": "Accuracy when masked", "unit": "percentage points", "n": 24, "chance": 0.0}
+        | {"group": "Effect on the model", "inside_null": 3, "about": "distance_type"},
+        {"measure": "induction", "title": "Induction", "unit": "share", "null": "heads with random weights", "inside_null": 1},
+        {"measure": "distance_type", "title": "Type by distances", "unit": "", "kind": "name"},
+        {"measure": "importance", "title": "Importance", "kind": "", "note": "this run does not build michel2019"},
     ]
-    measures = as_read(pd.DataFrame(rows, columns=MEASURES))
-    return {"heads": table, "measures": measures, "matches": pd.DataFrame(columns=MATCHES)}
+    same = {"group": "Others", "study": "a2020", "item": "Table 1", "model": "tiny", "kind": "number", "heads": count}
+    measures = pd.DataFrame([same | {"n_unit": "examples"} | fact for fact in facts]).reindex(columns=MEASURES)
+    return {"heads": as_read(table), "measures": as_read(measures), "matches": pd.DataFrame(columns=MATCHES)}
 
 
-LIMITS = {"count": 2, "max_tokens": 24, "shortest": 6}
-_GATHERED = ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables")
-
-
-def sentences_of(folder, model="tiny", dropped=True):
+def sentences_of(folder: Path, model: str = "tiny", dropped: bool = True) -> dict[str, Any]:
     """The sentences of the small treebank in a folder, as the page reads them; with one that was dropped."""
     rows = [(12, "s12", "too long", "900 pieces, 512 allowed")] if dropped else []
     return {
@@ -86,18 +78,51 @@ def sentences_of(folder, model="tiny", dropped=True):
     }
 
 
-def build(tables, path=None, **arguments):
+def build(tables: dict[str, Any], path: Path | None = None, **arguments: Any) -> str:
     """The page of tables; also written to a path."""
-    facts = {"shown_sentences": LIMITS, "shapes": {}}
-    facts |= {"run_title": "Test run"}
-    facts |= {"labels": {"sentences": RunLabel("Test run", "tiny", "text")}}
+    labels = {"sentences": RunLabel("Test run", "tiny", "text")}
+    facts = {"shown_sentences": LIMITS, "shapes": {}, "run_title": "Test run", "labels": labels}
     text = atlas(**{**{key: {} for key in _GATHERED}, **facts, **tables, **arguments})
     if path:
         path.write_text(text, encoding="utf-8")
     return text
 
 
-def in_full(rows):
+def in_full(rows: list[Any]) -> pd.DataFrame:
     """A table of relations from rows up to q."""
     table = pd.DataFrame(rows, columns=HEAD_RELATIONS[: HEAD_RELATIONS.index("q") + 1])
     return table.assign(choice_low=0.1, unit="sentences", units=20, accuracy_low=0.1, accuracy_high=0.9)
+
+
+def score_table() -> pd.DataFrame:
+    """Scores of 2 x 2 heads, like `atlas/head_scores`."""
+    places = [(layer, head) for layer in (1, 2) for head in (1, 2)]
+    rows = [
+        (measure, layer, head, first + 0.03 * k, None if measure == "ov_copying" else 8)
+        for measure, first in SCORES.items()
+        for k, (layer, head) in enumerate(places)
+    ]
+    table = pd.DataFrame(rows, columns=["measure", "layer", "head", "value", "n"]).astype({"n": "Int64"})
+    table = table.assign(null_low=0.0, null_high=0.1, p=0.001, q=0.01, even_share=0.05, note="")
+    table["ci_low"], table["ci_high"] = (table["value"].where(table["n"].notna()) + end for end in (-0.01, 0.01))
+    return table
+
+
+def compared_model(folder: Path, name: str, mirrored: bool = False) -> dict[str, Any]:
+    """What the page gets of a model on the small treebank; mirrored: the two heads of each layer have changed places."""
+    place = folder / name
+    place.mkdir()
+    write_treebank(place)
+    shown = {kind: of[name] for kind, of in sentences_of(place, name, dropped=False).items()}
+    card = read_card(place / "card.json")
+    measured = of_model(shown["attention"], shown["examples"], card, resamples=200, seed=3, strongest_pairs=20)
+    tables = {table: measured[short] for table, short in _TABLES.items()} | {HEAD_SCORES: score_table()}
+
+    def seen(table: pd.DataFrame) -> pd.DataFrame:
+        table = as_read(table)
+        if not mirrored or "head" not in table:
+            return table
+        return table.assign(head=3 - table["head"]).sort_values(["layer", "head"], kind="stable", ignore_index=True)
+
+    evidence = {kind: seen(measured[kind]) for kind in ("pairs", "kinds")}
+    return {**shown, **evidence, "tables": {name: seen(table) for name, table in tables.items()}}

@@ -1,16 +1,20 @@
-"""The page of the atlas in a real browser, where there is one."""
+"""The page of the atlas in a real browser, where there is one: of one model, of several side by side, and of a large one."""
 
 import re
 
 import numpy as np
 import pytest
-from atlas_tables import CALIBRATIONS, SERIOUS, as_read, build, in_full, sentences_of, small_atlas
+from atlas_tables import CALIBRATION, as_read, build, compared_model, in_full, sentences_of, small_atlas
 from axe_playwright_python.sync_playwright import Axe
 from browser_checks import stops_of_the_tab_key, text_sizes
 from small_treebank import write_treebank
 
+from attention_atlas.atlas.correlations import heads_of_run
 from attention_atlas.atlas.page import data_of_page
 from attention_atlas.atlas.sentences import attended
+
+THEMES = pytest.mark.parametrize("theme", ["light", "dark"])
+WIDTHS = pytest.mark.parametrize("width", [390, 1400])
 
 
 def evidence_of(shown):
@@ -19,11 +23,11 @@ def evidence_of(shown):
     return {name: as_read(table) for name, table in tables.items()}
 
 
-@pytest.fixture
-def opened(browser, tmp_path):
-    """A page of a model of 2 x 2 heads, opened from the file system; with its errors, its requests and heads.tsv."""
-    write_treebank(tmp_path)
-    tables = small_atlas(2, 2)
+@pytest.fixture(scope="module")
+def single(tmp_path_factory):
+    """Page of a model of 2 x 2 heads."""
+    folder = tmp_path_factory.mktemp("single")
+    write_treebank(folder)
     rows = [
         (layer, head, 1, "det", "dependent_to_head", 40, 0.2 * layer + 0.1 * head, 1, 0.25, 0.2 * layer, 0.1, 0.5, 0.01, 0.02)
         for layer in (1, 2)
@@ -32,31 +36,73 @@ def opened(browser, tmp_path):
     relations = in_full(rows)
     # The last head finds nothing that is above the baseline.
     relations.loc[3, "q"] = 0.2
-    shown = sentences_of(tmp_path)
+    shown = sentences_of(folder)
     shown |= {name: {"tiny": table} for name, table in evidence_of(shown).items()}
-    build(tables, tmp_path / "atlas.html", **shown, relations={"tiny": relations})
-    page = browser.new_page()
-    errors, requests = [], []
-    page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("request", lambda request: requests.append(request.url))
-    page.goto((tmp_path / "atlas.html").as_uri())
-    page.wait_for_selector("#matrix svg")
-    yield page, errors, requests, tables["heads"]
-    page.close()
+    build(small_atlas(2, 2), folder / "atlas.html", **shown, relations={"tiny": relations})
+    return folder / "atlas.html"
 
 
-def card(page):
-    """Measure -> the value that the card shows."""
-    rows = page.locator("#values tbody tr")
-    return {
-        rows.nth(k).get_attribute("data-measure"): rows.nth(k).locator("td").first.inner_text() for k in range(rows.count())
-    }
+@pytest.fixture(scope="module")
+def several(tmp_path_factory):
+    """Page of two models and a control; in the second model the heads of each layer have changed places."""
+    folder = tmp_path_factory.mktemp("models")
+    names = ("step2", "step1", "step2-random")
+    models = {name: compared_model(folder, name, mirrored=name == "step1") for name in names}
+    shapes = dict.fromkeys(models, (2, 2))
+    compared = {model: of["tables"] for model, of in models.items()}
+    facts = {"model": "step2", "random_weights": dict.fromkeys(models, False), "table_models": {}, "skip_reasons": {}}
+    found = heads_of_run(compared["step2"], compared, shapes=shapes, **facts, resamples=200, shuffles=300, seed=1)
+    tables = {name: as_read(found[name]) for name in ("heads", "measures", "matches")}
+    kinds = ("attention", "examples", "dropped", "pairs", "kinds")
+    gathered = {kind: {model: of[kind] for model, of in models.items()} for kind in kinds}
+    gathered["relations"] = {model: tables["clark2019/dependency_head_relations"] for model, tables in compared.items()}
+    build(tables, folder / "atlas.html", shapes=shapes, page_tables=compared, **gathered)
+    return folder / "atlas.html"
 
 
-def check_card(page, row):
+@pytest.fixture
+def open_page(browser):
+    """Opens a page; what it writes to the console, and requests beside itself, are errors."""
+    pages, errors = [], []
+
+    def opened(path, **options):
+        page = browser.new_page(**options)
+        pages.append(page)
+        page.on("console", lambda message: errors.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("request", lambda request: errors.append(request.url) if request.url != path.as_uri() else None)
+        page.goto(path.as_uri())
+        page.wait_for_selector("#grid button")
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert errors == []
+
+
+@pytest.fixture
+def page(open_page, single):
+    return open_page(single)
+
+
+@pytest.fixture
+def models(open_page, several):
+    return open_page(several)
+
+
+TABLE = small_atlas(2, 2)["heads"]
+
+
+def choose(page, index):
+    page.locator("#grid button").nth(index).click()
+
+
+def check_card(page, index):
+    row = TABLE.iloc[index]
     assert page.locator("#card-title").inner_text() == f"Layer {row['layer']}, head {row['head']}"
-    shown = card(page)
+    rows = page.locator("#values tbody tr").all()
+    shown = {of.get_attribute("data-measure"): of.locator("td").first.inner_text() for of in rows}
     assert shown["distance_type"] == row["distance_type"]
     for name in ("entropy", "to_sep", "masked"):
         if np.isnan(row[name]):
@@ -67,281 +113,114 @@ def check_card(page, row):
             assert numbers == pytest.approx([row[name], *ends], rel=1e-3, abs=1e-3)
 
 
-def test_a_click_shows_the_numbers_of_the_head(opened):
-    page, errors, requests, table = opened
+def test_a_click_shows_the_numbers_of_the_head(page):
     for index in (3, 1):
-        page.locator("#grid button").nth(index).click()
-        check_card(page, table.iloc[index])
+        choose(page, index)
+        check_card(page, index)
         sizes = [page.locator(f'#values tr[data-measure="{name}"] td').last.inner_text() for name in ("masked", "entropy")]
         assert sizes == ["24 examples", "–"]
     cells = page.locator("#relations tbody tr td").all_inner_texts()
-    layer, head = table.loc[1, ["layer", "head"]]
-    margin = f"{20 * layer:.1f} [10.0, 50.0]"
-    assert cells == ["dependent to head", f"{100 * (0.2 * layer + 0.1 * head):.1f} %", "25.0 %", margin, "40"]
-    assert page.locator("#no-relations").is_hidden()
-    page.locator("#grid button").nth(3).click()
+    assert cells == ["dependent to head", "40.0 %", "25.0 %", "20.0 [10.0, 50.0]", "40"]
+    choose(page, 3)
     assert page.locator("#relations").is_hidden()
     assert page.locator("#no-relations").inner_text() == "None."
     # Head 1-1 puts 0.7 of its attention on the next word.
-    page.locator("#grid button").nth(0).click()
+    choose(page, 0)
     assert "w0 → w1 0.70" in page.locator("#strongest").inner_text()
-    assert errors == []
-    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
-    assert len(requests) == 1, "the page itself and nothing else"
 
 
-def test_keys_move_between_heads_and_choose_one(opened):
-    page, errors, _, table = opened
-    page.locator("#grid button").nth(0).focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowDown")
-    label = page.evaluate("document.activeElement.getAttribute('aria-label')")
-    assert label.startswith("layer 2, head 2: Entropy")
-    page.keyboard.press("Enter")
-    check_card(page, table.iloc[3])
-    page.keyboard.press("Home")
-    page.keyboard.press("Enter")
-    check_card(page, table.iloc[2])
-    assert page.locator("#grid button[tabindex='0']").count() == 1, "one stop for the tab key"
-    assert errors == []
-
-
-def test_the_tab_key_alone_reaches_every_part_and_a_card(opened):
-    page, errors, _, table = opened
+def test_keys_alone_reach_every_part_move_between_heads_and_choose_one(page):
     stops = stops_of_the_tab_key(page)
     places = [place for place, _, _ in stops]
     parts = ["theme", "measure", "grid", "rank-by", "ranking", "kinds-of", "pairs", "sentence", "lines"]
     assert [place for k, place in enumerate(places) if place in parts and place not in places[:k]] == parts
     assert places.count("grid") == 1, "the heads are one stop"
     assert [stop for stop in stops if not stop[2]] == [], "each is outlined"
-    assert stops[0][1] == "Skip to the chosen head"
-    page.evaluate("() => { document.activeElement.blur(); scrollTo(0, 0); }")
-    for _ in range(places.index("grid") + 1):
-        page.keyboard.press("Tab")
-    for key in ("ArrowDown", "Enter"):
+    page.locator("#grid button").nth(0).focus()
+    for keys, index in ((("ArrowRight", "ArrowDown", "Enter"), 3), (("Home", "Enter"), 2)):
+        for key in keys:
+            page.keyboard.press(key)
+        check_card(page, index)
+    page.locator("#lines .token").nth(0).focus()
+    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Enter"):
         page.keyboard.press(key)
-    check_card(page, table.iloc[2])
-    assert errors == []
+    assert {key for _, key in lines_of(page)} == {"w1"}
+    page.keyboard.press("Escape")
+    assert len({key for _, key in lines_of(page)}) > 1
 
 
-def test_any_measure_colours_the_grid(opened):
-    page, errors, _, _ = opened
+def test_any_measure_colours_the_grid_and_a_link_keeps_measure_and_head(page):
     before = page.locator("#grid button").nth(0).evaluate("button => button.style.background")
     page.locator("#measure").select_option("masked")
     assert page.locator("#grid button").nth(0).evaluate("button => button.style.background") != before
     assert "Accuracy when masked (percentage points)" in page.locator("#measure-note").inner_text()
     page.locator("#measure").select_option("distance_type")
-    assert "vertical" in page.locator("#legend").inner_text() or "dense" in page.locator("#legend").inner_text()
-    page.locator("#measure").select_option("entropy")
-    page.locator("#grid button").nth(2).click()
-    address = page.evaluate("location.hash")
-    assert "head=2-1" in address
-    assert "measure=entropy" in address
-    assert errors == []
+    assert page.locator("#legend").inner_text().split() == sorted(set(TABLE["distance_type"]))
+    choose(page, 2)
+    page.reload()
+    page.wait_for_selector("#matrix svg")
+    check_card(page, 2)
+    assert page.locator("#measure").input_value() == "distance_type"
 
 
-def test_light_and_dark(opened):
-    page, errors, _, _ = opened
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_timeout(300)
-    dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    page.locator("#theme").click()
-    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (dark, light) == ("rgb(22, 24, 28)", "rgb(255, 255, 255)")
-    ink = page.locator("#matrix svg text").first.evaluate("text => getComputedStyle(text).fill")
-    assert ink == "rgb(27, 27, 27)", "figures follow without being drawn anew"
-    page.emulate_media(media="print")
-    assert not page.locator("#theme").is_visible()
-    assert page.locator("#grid").is_visible()
-    assert errors == []
-
-
-def test_heads_like_the_null_distribution_are_grey_until_the_box_is_cleared(opened):
-    page, errors, _, table = opened
+def test_heads_like_the_null_distribution_are_grey_and_their_null_is_drawn(page):
     page.locator("#measure").select_option("induction")
     buttons = page.locator("#grid button")
-    assert [buttons.nth(k).evaluate("button => button.classList.contains('inside')") for k in range(4)] == [True] + [False] * 3
-    assert buttons.nth(0).get_attribute("aria-label").endswith("not distinguished from the null distribution")
-    note = page.locator("#measure-note").inner_text()
-    assert "heads with random weights, 95 % of them from 0.01 to 0.55. 1 of 4 heads" in note
-    assert "not distinguished from the null distribution" in page.locator("#legend").inner_text()
+    inside = "button => button.classList.contains('inside')"
+    assert [buttons.nth(k).evaluate(inside) for k in range(4)] == [True] + [False] * 3
+    assert "95 % of them from 0.01 to 0.55. 1 of 4 heads" in page.locator("#measure-note").inner_text()
     page.locator("#grey").uncheck()
-    assert not buttons.nth(0).evaluate("button => button.classList.contains('inside')")
-    page.locator("#measure").select_option("entropy")
-    assert not page.locator("#grey-part").is_visible(), "no null distribution, no box"
-    assert CALIBRATIONS["entropy"] in page.locator("#measure-note").inner_text()
-    strip = page.locator("#values tr[data-measure=entropy] svg")
-    assert strip.get_attribute("aria-label").endswith(CALIBRATIONS["entropy"]), "where no range can be drawn"
-    page.locator("#measure").select_option("masked")
-    labels = [button.get_attribute("aria-label") for button in buttons.all()]
-    kinds = table["distance_type"]
-    assert all(f"Accuracy when masked: {kind} " in label for kind, label in zip(kinds, labels, strict=True))
-    assert errors == []
-
-
-def test_the_card_draws_the_value_among_all_heads_with_the_null_distribution_behind_it(opened):
-    page, errors, _, table = opened
-    for index, inside in ((0, True), (3, False)):
-        page.locator("#grid button").nth(index).click()
+    assert not buttons.nth(0).evaluate(inside)
+    for index in (0, 3):
+        choose(page, index)
         strip = page.locator('#values tr[data-measure="induction"] svg')
         null, value = (strip.locator(name).bounding_box() for name in (".null", ".value"))
         middle = value["x"] + value["width"] / 2
-        assert (null["x"] <= middle <= null["x"] + null["width"]) == inside
-        assert strip.locator(".value.inside").count() == int(inside)
+        assert (null["x"] <= middle <= null["x"] + null["width"]) == (index == 0)
         assert "heads with random weights: 0.01 to 0.55; q = " in strip.get_attribute("aria-label")
-    assert page.locator('#values tr[data-measure="entropy"] .null').count() == 0
+    page.locator("#measure").select_option("entropy")
+    assert not page.locator("#grey-part").is_visible(), "no null distribution, no box"
+    assert CALIBRATION in page.locator("#measure-note").inner_text()
     page.locator("#group").select_option("Effect on the model")
-    assert card(page).keys() == {"masked"}
-    title = page.locator('#values tr[data-measure="masked"] th').inner_text()
-    assert title == f"Accuracy when masked: {table.distance_type[3]} (percentage points)"
-    assert errors == []
+    (title,) = page.locator("#values tbody th").all_inner_texts()
+    assert title == f"Accuracy when masked: {TABLE.distance_type[3]} (percentage points)", "what the measure is about"
 
 
-def test_heads_are_ranked_by_a_measure_and_by_a_relation(opened):
-    page, errors, _, table = opened
+def test_heads_are_ranked_by_a_measure_and_by_a_relation(page):
     page.locator("#measure").select_option("masked")
     heads = page.locator("#ranking tbody a")
-    order = table["masked"].sort_values(ascending=False).index
-    expected = [f"layer {table.layer[k]}, head {table['head'][k]}" for k in order]
-    assert heads.all_inner_texts() == expected
+    order = TABLE["masked"].sort_values(ascending=False).index
+    assert heads.all_inner_texts() == [f"layer {TABLE.layer[k]}, head {TABLE['head'][k]}" for k in order]
     heads.nth(2).click()
-    check_card(page, table.iloc[order[2]])
+    check_card(page, order[2])
     page.locator("#rank-by").select_option("relation:det")
     # Margins are 0.2 in layer 1 and 0.4 in layer 2; the last head has none that holds.
     assert heads.all_inner_texts() == ["layer 2, head 1", "layer 1, head 1", "layer 1, head 2"]
-    assert "3 of 4 heads" in page.locator("#ranking-note").inner_text()
-    assert errors == []
 
 
-def test_the_address_of_a_head_in_the_ranking_opens_its_card(opened):
-    page, errors, _, table = opened
-    address = page.locator("#ranking tbody a[data-index='2']").get_attribute("href")
-    page.goto("about:blank")
-    page.go_back()
-    page.evaluate("address => { location.hash = address; }", address)
-    page.reload()
-    page.wait_for_selector("#matrix svg")
-    check_card(page, table.iloc[2])
-    assert errors == []
-
-
-def test_the_card_shows_the_strongest_pairs_in_their_sentences_and_their_kinds(opened, tmp_path):
-    page, errors, _, _ = opened
-    pairs, kinds = evidence_of(sentences_of(tmp_path)).values()
-    for index, (layer, head) in ((2, (2, 1)), (0, (1, 1))):
-        page.locator("#grid button").nth(index).click()
-        rows = pairs[(pairs["layer"] == layer) & (pairs["head"] == head)]
-        items = page.locator("#pairs li")
-        assert items.count() == len(rows) == 20
-        for k, row in enumerate(rows.head(3).itertuples()):
-            words = row.sentence.split(" ")
-            assert items.nth(k).locator("b").inner_text() == words[row.query - 1]
-            assert items.nth(k).locator("u").inner_text() == words[row.key - 1]
-            assert items.nth(k).inner_text() == f"{row.sentence} ({row.weight:.2f})"
-        largest = kinds[(kinds["layer"] == layer) & (kinds["head"] == head)].sort_values("share", ascending=False)
-        shown = page.locator("#kinds tbody tr")
-        assert shown.locator("th").all_inner_texts() == largest["kind"].tolist()
-        assert shown.first.locator("td").nth(1).inner_text() == f"{100 * largest['share'].iloc[0]:.1f} %"
-        # Bars are the shares, and marks those of uniform attention, on one scale.
-        scale = shown.first.locator(".bars").bounding_box()["width"] / largest[["share", "even_share"]].to_numpy().max()
-        for row, bars in zip(largest.itertuples(), shown.locator(".bars").all(), strict=True):
-            bar, mark, cell = (part.bounding_box() for part in (bars.locator(".share"), bars.locator(".even"), bars))
-            assert bar["width"] == pytest.approx(row.share * scale, abs=1)
-            assert mark["x"] - cell["x"] == pytest.approx(row.even_share * scale, abs=1)
-    assert errors == []
-
-
-def test_pairs_and_their_kinds_are_linked_by_pointer_click_and_key(opened, tmp_path):
-    page, errors, _, _ = opened
-    pairs = evidence_of(sentences_of(tmp_path))["pairs"]
-    pairs = pairs[(pairs["layer"] == 1) & (pairs["head"] == 1)]
-    page.locator("#grid button").nth(0).click()
-    relation = pairs["relation"].iloc[0]
-    with_relation = [str(k) for k in np.flatnonzero(pairs["relation"] == relation)]
-    marked = """items => [...items.keys()].filter((k) => items[k].classList.contains("linked")).map(String)"""
+def test_the_card_shows_the_strongest_pairs_and_their_kinds_which_are_linked(page, single):
+    pairs, kinds = (table.query("layer == 2 and head == 1") for table in evidence_of(sentences_of(single.parent)).values())
+    choose(page, 2)
     items, rows = page.locator("#pairs li"), page.locator("#kinds tbody tr")
-    page.locator("#kinds-of").select_option("relation")
-    assert items.evaluate_all(marked) == []
-    row = rows.filter(has=page.get_by_role("button", name=relation, exact=True))
-    row.hover()
-    assert items.evaluate_all(marked) == with_relation
-    assert page.locator("#pairs-note").inner_text() == f"{relation}: {len(with_relation)} of the 20 strongest pairs."
-    page.mouse.move(0, 0)
-    assert items.evaluate_all(marked) == []
-    row.locator("button").press("Enter")
-    page.mouse.move(0, 0)
-    assert items.evaluate_all(marked) == with_relation, "kept"
-    assert row.locator("button").get_attribute("aria-pressed") == "true"
-    row.locator("button").click()
-    page.mouse.move(0, 0)
-    assert items.evaluate_all(marked) == []
-    # From a pair to its kind.
-    items.nth(0).hover()
-    assert rows.evaluate_all(
-        "rows => rows.filter((row) => row.classList.contains('linked')).map((row) => row.dataset.kind)"
-    ) == [relation]
-    assert errors == []
-
-
-def test_a_page_without_sentences_has_no_evidence():
-    assert data_of_page(build(small_atlas(3, 4)))["evidence"] == {"texts": [], "pairs": [], "kinds": []}
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 768, 1400])
-def test_an_accessibility_checker_has_no_serious_findings(opened, width, theme):
-    """axe-core, on every measure's colours."""
-    page, errors, _, _ = opened
-    page.emulate_media(color_scheme=theme)
-    page.set_viewport_size({"width": width, "height": 900})
-    page.reload()
-    page.wait_for_selector("#matrix svg")
-    for measure in ("entropy", "masked", "induction", "distance_type"):
-        page.locator("#measure").select_option(measure)
-        violations = Axe().run(page).response["violations"]
-        serious = {violation["id"]: violation["nodes"][0]["html"] for violation in violations if violation["impact"] in SERIOUS}
-        assert serious == {}
-    assert errors == []
-
-
-@pytest.mark.parametrize("width", [390, 768, 1400])
-def test_no_text_is_small_and_the_page_is_as_wide_as_the_screen(opened, width):
-    page, _, _, _ = opened
-    page.set_viewport_size({"width": width, "height": 900})
-    page.reload()
-    page.wait_for_selector("#matrix svg")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width, "wide tables scroll in boxes of their own"
-    sizes = text_sizes(page)
-    assert len(sizes) > 50
-    assert [row for row in sizes if row[0] < 12 - 1e-6] == []
-
-
-def test_all_heads_are_drawn_on_the_sentence_and_a_click_on_one_opens_its_card(opened):
-    page, errors, _, table = opened
-    size = page.evaluate("[document.getElementById('all').width, document.getElementById('all').height]")
-    assert size == [24 + 2 * 48, 24 + 2 * 48]
-    # Head 1-1 gives 0.7 of its attention to the next word: the cell above the diagonal is bright, that below it dark.
-    cell = 44 / 7
-    pixels = page.evaluate("() => [...document.getElementById('all').getContext('2d').getImageData(0, 0, 120, 120).data]")
-    picture = np.array(pixels).reshape(120, 120, 4)[..., :3].sum(axis=-1)
-    bright, dark = (picture[24 + int(row * cell), 24 + int(column * cell)] for row, column in ((1.5, 2.5), (2.5, 1.5)))
-    assert bright > dark + 150
-    page.locator("#all").click(position={"x": 24 + 60, "y": 24 + 60})
-    check_card(page, table.iloc[3])
-    page.locator("#all").click(position={"x": 5, "y": 5})
-    check_card(page, table.iloc[3])
-    assert errors == []
-
-
-def test_a_tap_on_a_phone_shows_the_card(opened):
-    page, errors, _, _ = opened
-    page.set_viewport_size({"width": 390, "height": 800})
-    page.evaluate("scrollTo(0, 0)")
-    assert page.locator("#card-title").bounding_box()["y"] > 800
-    page.locator("#grid button").nth(2).click()
-    page.wait_for_timeout(200)
-    assert page.locator("#card-title").bounding_box()["y"] < 400
-    assert errors == []
+    assert items.count() == len(pairs) == 20
+    for k, row in enumerate(pairs.head(3).itertuples()):
+        words = row.sentence.split(" ")
+        assert items.nth(k).locator("b").inner_text() == words[row.query - 1]
+        assert items.nth(k).locator("u").inner_text() == words[row.key - 1]
+        assert items.nth(k).inner_text() == f"{row.sentence} ({row.weight:.2f})"
+    largest = kinds.sort_values("share", ascending=False)
+    assert rows.locator("th").all_inner_texts() == largest["kind"].tolist()
+    # Bars are the shares, and marks those of uniform attention, on one scale.
+    scale = rows.first.locator(".bars").bounding_box()["width"] / largest[["share", "even_share"]].to_numpy().max()
+    for row, bars in zip(largest.itertuples(), rows.locator(".bars").all(), strict=True):
+        bar, mark, cell = (part.bounding_box() for part in (bars.locator(".share"), bars.locator(".even"), bars))
+        assert [bar["width"], mark["x"] - cell["x"]] == pytest.approx([row.share * scale, row.even_share * scale], abs=1)
+    relation = pairs["relation"].iloc[0]
+    button = rows.get_by_role("button", name=relation, exact=True)
+    for count in (int((pairs["relation"] == relation).sum()), 0):
+        button.press("Enter")
+        page.mouse.move(0, 0)
+        assert page.locator("#pairs .linked").count() == count
 
 
 def lines_of(page):
@@ -350,51 +229,119 @@ def lines_of(page):
     return [re.match(r"(\S+) → (\S+)", title).groups() for title in titles]
 
 
-def test_a_token_that_is_pointed_at_or_tapped_shows_its_lines_alone(opened):
-    page, errors, _, _ = opened
-    page.locator("#grid button").nth(0).click()
-    everything = lines_of(page)
-    assert len(everything) == 49, "all weights of 7 tokens are 0.05 or more"
+def test_a_token_that_is_pointed_at_or_tapped_shows_its_lines_alone(page, open_page, single):
+    choose(page, 0)
+    assert len(lines_of(page)) == 49, "all weights of 7 tokens are 0.05 or more"
     tokens = page.locator("#lines .token")
-    assert tokens.all_text_contents() == ["[CLS]", "w0", "w1", "w2", "w3", "w4", "[SEP]"] * 2
     tokens.nth(2).hover()
     assert set(lines_of(page)) == {("w1", name) for name in tokens.all_text_contents()}
-    assert page.locator("#lines .token.linked").all_text_contents() == ["w1", "w2"], "it, and the word that gets 0.7"
     assert page.locator("#linked").inner_text().startswith("w1 attends to: w2 0.70; ")
-    page.mouse.move(0, 0)
-    assert lines_of(page) == everything
     # Chosen by a click it stays, for other heads as well, until it is clicked again.
     tokens.nth(7 + 3).click()
-    page.mouse.move(0, 0)
-    assert {query for query, _ in lines_of(page)} == set(tokens.all_text_contents())
+    choose(page, 1)
     assert {key for _, key in lines_of(page)} == {"w2"}
-    assert page.locator("#linked").inner_text().startswith("w2 is attended to by: w1 0.70; ")
-    page.locator("#grid button").nth(1).click()
-    assert {key for _, key in lines_of(page)} == {"w2"}
-    assert page.locator("#lines .token[aria-pressed=true]").count() == 1
     page.locator("#lines .token").nth(7 + 3).click()
     page.mouse.move(0, 0)
     assert len(lines_of(page)) == 49
-    assert errors == []
-
-
-def test_keys_move_between_tokens(opened):
-    page, errors, _, _ = opened
-    page.locator("#lines .token").nth(0).focus()
-    for key in ("ArrowDown", "ArrowDown", "ArrowRight", "Enter"):
-        page.keyboard.press(key)
-    assert {key for _, key in lines_of(page)} == {"w1"}
-    assert page.locator("#lines .token[tabindex='0']").count() == 1, "one stop for the tab key"
-    page.keyboard.press("Escape")
-    assert len(lines_of(page)) == 49
-    assert errors == []
-
-
-def test_a_tap_on_a_token_shows_its_lines(opened, browser):
-    page, _, _, _ = opened
-    phone = browser.new_page(viewport={"width": 390, "height": 800}, has_touch=True)
-    phone.goto(page.url)
-    phone.wait_for_selector("#matrix svg")
+    phone = open_page(single, viewport={"width": 390, "height": 800}, has_touch=True)
+    assert phone.locator("#card-title").bounding_box()["y"] > 800
+    phone.locator("#grid button").nth(2).tap()
+    phone.wait_for_timeout(200)
+    assert phone.locator("#card-title").bounding_box()["y"] < 400, "a tap shows the card"
     phone.locator("#lines .token").nth(2).tap()
     assert {query for query, _ in lines_of(phone)} == {"w1"}
-    phone.close()
+
+
+def test_all_heads_are_drawn_on_the_sentence_and_a_click_on_one_opens_its_card(page):
+    # Head 1-1 gives 0.7 of its attention to the next word: the cell above the diagonal is bright, that below it dark.
+    cell = 44 / 7
+    pixels = page.evaluate("() => [...document.getElementById('all').getContext('2d').getImageData(0, 0, 120, 120).data]")
+    picture = np.array(pixels).reshape(120, 120, 4)[..., :3].sum(axis=-1)
+    bright, dark = (picture[24 + int(row * cell), 24 + int(column * cell)] for row, column in ((1.5, 2.5), (2.5, 1.5)))
+    assert bright > dark + 150
+    for place in (84, 5):
+        page.locator("#all").click(position={"x": place, "y": place})
+        check_card(page, 3)
+
+
+@THEMES
+@WIDTHS
+def test_the_page_is_accessible_as_wide_as_the_screen_and_in_text_that_can_be_read(models, page, width, theme):
+    for opened, measures in ((page, ("entropy", "masked", "induction", "distance_type")), (models, ("entropy",))):
+        opened.emulate_media(color_scheme=theme)
+        opened.set_viewport_size({"width": width, "height": 900})
+        opened.reload()
+        opened.wait_for_selector("#matrix svg")
+        for measure in measures:
+            opened.locator("#measure").select_option(measure)
+            violations = Axe().run(opened).response["violations"]
+            assert {one["id"] for one in violations if one["impact"] in ("serious", "critical")} == set()
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width, "wide tables scroll in boxes of their own"
+        sizes = text_sizes(opened)
+        assert len(sizes) > 50
+        assert [row for row in sizes if row[0] < 12 - 1e-6] == []
+        colour = opened.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert colour == {"dark": "rgb(22, 24, 28)", "light": "rgb(255, 255, 255)"}[theme]
+
+
+def test_the_page_holds_the_values_of_all_models_and_their_matched_heads(several):
+    data = data_of_page(several.read_text(encoding="utf-8"))
+    step1, random = data["others"]
+    assert (data["name"], step1["name"], random["name"]) == ("step2", "step1", "step2-random")
+    for measure in ("entropy", "induction"):
+        assert step1["values"][measure] == [data["values"][measure][k] for k in (1, 0, 3, 2)]
+    assert step1["null"]["induction"] == data["null"]["induction"], "each value stands beside its null"
+    assert len(step1["sentences"]) == 2
+    assert [data["matches"]["step1"][k] for k in (0, 2)] == [[1, 0], [3, 0]], "the heads of each layer have changed places"
+
+
+def test_the_switch_and_matched_heads_lead_to_another_model_and_back(models, several):
+    data = data_of_page(several.read_text(encoding="utf-8"))
+    checked, title = models.locator("#model option:checked"), models.locator("#card-title")
+    models.locator("#model").select_option(label="step1")
+    entropy = models.locator('#values tr[data-measure="entropy"] td').first.inner_text()
+    assert float(entropy.split(" ")[0]) == pytest.approx(data["others"][0]["values"]["entropy"][0], rel=1e-3)
+    models.reload()
+    models.wait_for_selector("#matrix svg")
+    assert checked.inner_text() == "step1", "the address brings the model back"
+    models.locator("#model").select_option(label="step2")
+    choose(models, 2)
+    rows = models.locator("#matched tbody tr")
+    assert rows.locator("th").all_inner_texts() == ["step1", "step2-random"]
+    assert rows.locator("a").all_inner_texts() == ["layer 2, head 2", "layer 2, head 1"]
+    for model, head in (("step1", "Layer 2, head 2"), ("step2", "Layer 2, head 1")):
+        rows.locator("a").first.click()
+        assert (checked.inner_text(), title.inner_text()) == (model, head)
+    assert "matched" in {place for place, _, _ in stops_of_the_tab_key(models)}
+    models.evaluate("location.hash = 'model=step7&head=2-1'")
+    models.wait_for_selector("#address-note", state="visible")
+    assert "no model step7" in models.locator("#address-note").inner_text()
+
+
+def test_one_model_has_no_switch_and_no_matches(page):
+    assert not any(page.locator(part).is_visible() for part in ("#model-part", "#matched-part"))
+
+
+@WIDTHS
+def test_a_large_model_has_few_elements_scrolls_in_boxes_and_lists_all_heads(open_page, tmp_path, browser, width):
+    path = tmp_path / "large.html"
+    build(small_atlas(24, 16), path)
+    page = open_page(path, viewport={"width": width, "height": 900})
+    assert path.stat().st_size < 3_000_000
+    # Few elements: the browser has little to lay out before the first paint.
+    assert page.evaluate("document.querySelectorAll('*').length") < 4000
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if width == 390:
+        assert page.evaluate("document.getElementById('grid').closest('.scroll').scrollWidth") > width
+    choose(page, 383)
+    assert page.locator("#card-title").inner_text() == "Layer 24, head 16"
+    page.locator("#rank-by").select_option("masked")
+    assert "384 of 384 heads have a value; the first 10 are listed" in page.locator("#ranking-note").inner_text()
+    for count in (384, 10):
+        page.locator("#ranking-all").press("Enter")
+        assert page.locator("#ranking tbody tr").count() == count
+    old = browser.new_page()
+    old.add_init_script("delete window.DecompressionStream")
+    old.goto(path.as_uri())
+    assert "heads.tsv" in old.locator("#too-old").inner_text(), "a browser without decompression is told"
+    old.close()

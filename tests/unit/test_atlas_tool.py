@@ -1,7 +1,6 @@
 """The atlas of any model: the run of a folder or of a hub name, and models without a tokenizer."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,9 +10,8 @@ from workspaces import ROOT
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import read_shape
-from attention_atlas.models.loading import locate
 from attention_atlas.workflow.config import merged, read_configuration, resolve
-from tools.atlas import check_files, check_patterns, in_braces, main, overlay, text_notes, users_text
+from tools.atlas import check_files, in_braces, main, overlay, text_notes, users_text
 
 SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48}
 
@@ -101,16 +99,6 @@ def test_a_folder_without_a_tokenizer_is_refused(folder):
         overlay(str(folder))
 
 
-def test_patterns_are_part_of_the_run(folder, tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text("def pairs(example):\n    return None\n", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    run, added = overlay(str(folder), patterns=["mine.py:pairs"])
-    expected = [f"{tmp_path / 'mine.py'}:pairs"]
-    assert configured(added)["runs"][run]["atlas"]["patterns"] == expected
-    with pytest.raises(AtlasError, match=r"pattern 'nsubj': write it as FILE\.py:FUNCTION"):
-        overlay(str(folder), patterns=["nsubj"])
-
-
 TREE = "1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
 
 
@@ -131,36 +119,6 @@ def test_plain_sentences_are_shown_and_trees_are_measured_as_well(folder, tmp_pa
     assert config["runs"][run]["clark2019"]["dependencies"] == "text-my"
     assert config["runs"][run]["clark2019"]["coreference"] == "sample-coreference"
     assert "my.conllu" in config["runs"][run]["title"]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "fault"),
-    [
-        ("mine.py:previous", None),
-        (
-            "mine.py:by_word",
-            "by_word': the function returns bool of shape (2, 2) for example s1; it must return a boolean matrix",
-        ),
-        ("mine.py:broken", "broken': the function fails on example s1 (ZeroDivisionError: division by zero)"),
-    ],
-)
-def test_patterns_are_tried_before_the_run_starts(tmp_path, monkeypatch, pattern, fault):
-    (tmp_path / "mine.py").write_text(
-        "import numpy as np\n"
-        "def previous(example):\n    return np.eye(len(example.tokens), k=-1, dtype=bool)\n"
-        "def by_word(example):\n    return np.eye(len(example.words), dtype=bool)\n"
-        "def broken(example):\n    return 1 / 0\n",
-        encoding="utf-8",
-    )
-    (tmp_path / "my.conllu").write_text(TREE, encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    minilm = locate(resolve(read_configuration(ROOT))["models"]["minilm"])
-    run, added = overlay(str(minilm), tmp_path / "my.conllu", [pattern])
-    if fault is None:
-        check_patterns(run, added)
-        return
-    with pytest.raises(AtlasError, match=re.escape(fault)):
-        check_patterns(run, added)
 
 
 def test_the_notes_say_what_becomes_of_a_text(tmp_path):

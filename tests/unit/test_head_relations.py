@@ -4,7 +4,6 @@ from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binom
 from statsmodels.stats.multitest import multipletests
@@ -21,7 +20,7 @@ SHAPE = (2, 3)  # layers, heads
 LABELS = [f"r{k}" for k in range(8)]
 RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
 PLANTED = (1, 2)
-POWER = 40
+POWER = 15
 """Data sets with a planted head."""
 
 
@@ -109,7 +108,7 @@ def test_a_slow_loop_chooses_and_reports_the_same(sentences_a_unit):
         assert rows["q"].tolist() == pytest.approx(multipletests(rows["p"], method="fdr_bh")[1])
 
 
-def test_exchanges_are_those_of_the_tests_of_many_heads():
+def test_exchanges_of_whole_columns_are_those_of_the_tests_of_many_heads():
     generator = np.random.default_rng(0)
     differences = generator.integers(-3, 4, (30, 5)).astype(float)
     differences[:, 4] = 0
@@ -141,7 +140,7 @@ def test_relations_of_few_words_or_one_unit_are_not_chosen():
     gold = make_gold(80, 7, LABELS[:2])
     rare = gold.relation.copy()
     rare[np.flatnonzero(gold.relation == "r0")[19:]] = "r1"
-    few = type(gold)(**{**vars(gold), "relation": rare})
+    few = replace(gold, relation=rare)
     scores = scores_of(few, 0)
     right = np.ones_like(scores.heads)
     table = head_relations(Scores(right, scores.offsets, right, scores.offsets), few, AS_PUBLISHED, RESAMPLING)
@@ -150,17 +149,14 @@ def test_relations_of_few_words_or_one_unit_are_not_chosen():
     apart = in_documents(replace(gold, relation=np.where(in_first, "r0", "r1")), np.where(in_first, 0, gold.sentence))
     table = head_relations(Scores(right, scores.offsets, right, scores.offsets), apart, AS_PUBLISHED, RESAMPLING)
     assert set(table["relation"]) == {"r1"}, "r0 is in one document"
-
-
-def test_no_relation_has_enough_words():
-    gold = make_gold(5, 4, LABELS)
-    table = head_relations(scores_of(gold, 0), gold, AS_PUBLISHED, RESAMPLING)
+    small = make_gold(5, 4, LABELS)
+    table = head_relations(scores_of(small, 0), small, AS_PUBLISHED, RESAMPLING)
     assert table["relation"].tolist() == [NONE] * 6
     assert best_relations(table)["relation_margin"].isna().all()
     assert not above_baseline(table).any()
 
 
-@pytest.mark.parametrize("data_sets", [40, pytest.param(2000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("data_sets", [15, pytest.param(2000, marks=pytest.mark.long)])
 def test_heads_at_random_have_no_relation_and_a_planted_head_has_its_own(data_sets):
     alarms = {"best": 0, "list": 0}
     planted = 0
@@ -177,27 +173,5 @@ def test_heads_at_random_have_no_relation_and_a_planted_head_has_its_own(data_se
             best = best_relations(head_relations(scores_of(gold, seed, planted=0.8), gold, AS_PUBLISHED, resampling))
             planted += best.set_index(["layer", "head"]).loc[PLANTED, "best_relation"] == "r2"
     for name, count in alarms.items():
-        print(f"{name}: some head has a relation in {count / data_sets:.3f} of null data sets")
         assert count <= binom.ppf(0.9995, data_sets, 0.05), name
-    print(f"planted head: its relation in {planted / POWER:.3f}")
     assert planted / POWER > 0.8
-
-
-def test_the_best_relation_is_that_of_rank_1_where_it_is_shown():
-    rows = [
-        (1, 1, 1, "det", 0.9, 0.8, 0.95, 0.3, 0.2, 0.4, 0.01),
-        (1, 1, 2, "dobj", 0.9, 0.8, 0.95, 0.5, 0.4, 0.6, 0.001),
-        (1, 2, 1, "det", 0.6, 0.5, 0.7, 0.1, 0.01, 0.2, 0.2),
-        (1, 3, 1, "det", 0.1, 0.0, 0.2, -0.4, -0.5, -0.3, 0.001),
-        (1, 4, 1, NONE, *[np.nan] * 7),
-    ]
-    accuracy = ("accuracy", "accuracy_low", "accuracy_high")
-    columns = ["layer", "head", "rank", "relation", *accuracy, "margin", "ci_low", "ci_high", "q"]
-    table = pd.DataFrame(rows, columns=columns)
-    best = best_relations(table)
-    assert best["best_relation"].tolist() == ["det", NONE, NONE, NONE]
-    assert best["chosen_relation"].tolist() == ["det", "det", "det", NONE], "named where it is not confirmed, too"
-    assert best["relation_margin"].tolist()[:3] == [0.3, 0.1, -0.4]
-    assert best[["relation_margin_low", "relation_margin_high"]].iloc[0].tolist() == [0.2, 0.4]
-    assert np.isnan(best["relation_margin"].iloc[3])
-    assert best[["relation_accuracy_low", "relation_accuracy_high"]].iloc[2].tolist() == [0.0, 0.2]

@@ -1,86 +1,252 @@
-"""Scores of heads: a decoder made by hand, its projections and eigenvalues in full, and false alarms under random weights."""
+"""Scores of heads: models made by hand, loops over single places, eigenvalues in full, false alarms under random weights."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from decoder_by_hand import BEFORE, PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, empty_decoder, into, set_head
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import binom
-from tiny_models import ARCHITECTURES, batch_for, installed, tiny
-from tokenizers import Tokenizer
+from small_tokenizer import save_tokenizer
+from tiny_models import ARCHITECTURES, batch_for, installed, saved_model, tiny
 from torch import nn
-from transformers import BertConfig, BertModel, GPTNeoXConfig, GPTNeoXForCausalLM
+from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, GPTNeoXConfig, GPTNeoXForCausalLM
 
-from attention_atlas.atlas.head_measures import HEAD_SCORES, MEASURES
+from attention_atlas.atlas.head_measures import HEAD_SCORES
 from attention_atlas.atlas.head_scores import (
     COLUMNS,
+    CONSTANT,
+    LONGEST,
+    SHORTEST,
     Draws,
     Inputs,
     copying_scores,
     draw_inputs,
+    head_scores,
+    ordinary_pieces,
     random_entries,
+    random_scores,
+    read_tokenizer,
     repeated_sequences,
+    repetition_measures,
     score_rows,
     scores_of,
+    sentence_measures,
 )
-from attention_atlas.atlas.measures import inside_null
+from attention_atlas.atlas.measures import numeric, read_measures
 from attention_atlas.attention.engine import attention_layers, install, watch
+from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import ModelCard
 from attention_atlas.models.head_weights import prune_heads, separate_projections, value_outputs
 
-SMALL = {
-    "vocab_size": 60,
-    "hidden_size": 24,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 3,
-    "intermediate_size": 32,
-    "max_position_embeddings": 64,
-}
+CLS, SEP = 1, 2
+AFTER = BEFORE
+"""The third part of the residual stream, here for the piece after."""
+SHARP = 10.0
+SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32}
 
 
-@pytest.fixture(scope="module")
-def by_hand(tmp_path_factory):
-    """A decoder that was not trained. Layer 1: head 1 previous token, head 2 same piece (copies it). Layer 2: head 1 induction,
-    head 2 spreads its attention (and writes the negative of what it reads)."""
-    model = empty_decoder(layers=2)
-    with torch.no_grad():
-        first, second = model.h
-        sharp = 10.0
-        # The query of place p is p - 1; what it finds goes to the part for the piece before.
-        copy_before = torch.zeros(SIZE, WIDTH)
-        copy_before[:VOCABULARY, BEFORE] = torch.eye(VOCABULARY)
-        back = torch.zeros(SIZE, WIDTH)
-        back[:VOCABULARY, PIECE] = torch.eye(VOCABULARY)
-        set_head(first, 0, query=into(PLACE, -1, sharp), key=into(PLACE), value=into(PIECE), output=copy_before)
-        set_head(first, 1, query=into(PIECE, 0, sharp), key=into(PIECE), value=into(PIECE), output=back)
-        set_head(second, 0, query=into(PIECE, 0, sharp), key=into(BEFORE), value=into(PIECE), output=back)
-        set_head(second, 1, value=into(PIECE), output=-back)
-    folder = tmp_path_factory.mktemp("by_hand")
+def entry_of(model, folder):
+    """Registry entry of a model, saved in a folder."""
     model.save_pretrained(folder)
     return {"source": {"path": str(folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
 
 
-def inputs_for(before=(), after=(), sep=None):
-    sequences = repeated_sequences(range(1, VOCABULARY), before, after, POSITIONS, 8, 0)
+def inputs_for(before=(), after=(), sep=None, first_piece=1):
+    sequences = repeated_sequences(range(first_piece, VOCABULARY), before, after, POSITIONS, 8, 0)
     return Inputs([sequence.example for sequence in sequences], sequences, 0, sep)
 
 
-def test_heads_have_what_they_were_made_for(by_hand):
-    scores = {name: values.mean(axis=0) for name, values in scores_of(by_hand, inputs_for()).items()}
-    assert scores["previous_token"][0, 0] > 0.95
-    assert scores["duplicate_token"][0, 1] == pytest.approx(0.5, abs=0.03), "the other half goes to the piece itself"
-    assert scores["induction"][1, 0] > 0.95
-    assert scores["ov_copying"][0, 1] == pytest.approx(1, abs=1e-5)
-    assert scores["ov_copying"][1, 0] == pytest.approx(1, abs=1e-5)
-    assert scores["ov_copying"][1, 1] == pytest.approx(-1, abs=1e-5)
-    for name, place in {"previous_token": (0, 0), "duplicate_token": (0, 1), "induction": (1, 0)}.items():
-        others = np.delete(scores[name].ravel(), np.ravel_multi_index(place, (2, 2)))
-        assert others.max() < 0.2, name
+def others(scores, place):
+    """The score of all heads but one."""
+    return np.delete(scores.ravel(), np.ravel_multi_index(place, scores.shape))
+
+
+# --- models made by hand ----------------------------------------------------------------------------------------------
+
+
+def test_heads_of_a_decoder_have_what_they_were_made_for(tmp_path):
+    """Layer 1: head 1 previous token, head 2 same piece (copies it). Layer 2: head 1 induction, head 2 spreads its attention
+    (and writes the negative of what it reads)."""
+    model = empty_decoder(layers=2)
+    with torch.no_grad():
+        # The query of place p is p - 1; what it finds goes to the part for the piece before.
+        copy_before, back = torch.zeros(SIZE, WIDTH), torch.zeros(SIZE, WIDTH)
+        copy_before[:VOCABULARY, BEFORE] = torch.eye(VOCABULARY)
+        back[:VOCABULARY, PIECE] = torch.eye(VOCABULARY)
+        first, second = model.h
+        set_head(first, 0, query=into(PLACE, -1, SHARP), key=into(PLACE), value=into(PIECE), output=copy_before)
+        set_head(first, 1, query=into(PIECE, 0, SHARP), key=into(PIECE), value=into(PIECE), output=back)
+        set_head(second, 0, query=into(PIECE, 0, SHARP), key=into(BEFORE), value=into(PIECE), output=back)
+        set_head(second, 1, value=into(PIECE), output=-back)
+    inputs = inputs_for()
+    values = scores_of(entry_of(model, tmp_path), inputs)
+    scores = {name: of_inputs.mean(axis=0) for name, of_inputs in values.items()}
+    # A token is one of the two occurrences that the head finds.
+    for name, place, least in (
+        ("previous_token", (0, 0), 0.95),
+        ("duplicate_token", (0, 1), 0.47),
+        ("induction", (1, 0), 0.95),
+    ):
+        assert scores[name][place] > least, name
+        assert others(scores[name], place).max() < 0.2, name
+    assert scores["ov_copying"].ravel()[1:] == pytest.approx([1, 1, -1], abs=1e-5)
     assert "next_token" not in scores, "what a decoder cannot see is no measure of it"
+    null = np.random.default_rng(0).uniform(0.02, 0.08, 600)
+    rows = score_rows("previous_token", values["previous_token"], null, inputs, Draws(8, 1, 1, 100, 0))
+    assert (rows["q"] < 0.05).tolist()[0]
+    assert (rows["ci_low"] <= rows["value"]).all()
+    assert (rows["n"] == 8).all()
+
+
+def set_query_key(layer, head, query, key):
+    """Weights of a head of BERT from the residual stream [width, size]; a query of shape [size] is the same for all tokens."""
+    places = slice(head * SIZE, (head + 1) * SIZE)
+    if query.ndim == 1:
+        layer.attention.self.query.bias[places] = query
+    else:
+        layer.attention.self.query.weight[places] = query.T
+    layer.attention.self.key.weight[places] = key.T
+
+
+def empty_encoder():
+    """BERT with two layers of two heads that attend to all tokens alike; the residual stream holds the piece and its place."""
+    size = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 4}
+    model = BertModel(BertConfig(vocab_size=VOCABULARY, max_position_embeddings=POSITIONS, **size), add_pooling_layer=False)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.zero_()
+        for module in model.modules():
+            if isinstance(module, nn.LayerNorm):
+                module.weight.fill_(1)
+        model.embeddings.word_embeddings.weight[:, PIECE] = torch.eye(VOCABULARY)
+        model.embeddings.position_embeddings.weight[:, PLACE] = torch.eye(POSITIONS)
+    return model
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_heads_of_an_encoder_have_what_they_were_made_for(tmp_path, step):
+    """Layer 1: head 1 the token at a step, whose piece it writes; head 2 the first token, or tokens of the same piece. Layer 2:
+    head 1 the tokens whose piece at that step is the query's; head 2 [SEP], or all tokens, of which only [SEP] has a value.
+    """
+    model = empty_encoder()
+    first, second = model.encoder.layer
+    with torch.no_grad():
+        set_query_key(first, 0, into(PLACE, step, SHARP), into(PLACE))
+        first.attention.self.value.weight[:SIZE] = into(PIECE).T
+        first.attention.output.dense.weight[BEFORE, :VOCABULARY] = torch.eye(VOCABULARY)
+        set_query_key(second, 0, into(PIECE, 0, SHARP), into(BEFORE))
+        if step == 1:
+            set_query_key(first, 1, SHARP * torch.eye(SIZE)[0], into(PLACE))
+            set_query_key(second, 1, SHARP * torch.eye(SIZE)[SEP], into(PIECE))
+        else:
+            set_query_key(first, 1, into(PIECE, 0, SHARP), into(PIECE))
+            # Less the coordinate of a piece that no text has, since layer norm moves all coordinates.
+            second.attention.self.value.weight[SIZE, [SEP, 0]] = torch.tensor([1.0, -1.0])
+            second.attention.output.dense.weight[0, SIZE] = 1.0
+    inputs = inputs_for((CLS,), (SEP,), str(SEP), first_piece=3)
+    scores = {name: values.mean(axis=0) for name, values in scores_of(entry_of(model, tmp_path), inputs).items()}
+    # A token sees its own neighbour, too: the other occurrence gets half.
+    expected = {"next_token": ((0, 0), 1), "previous_token": ((1, 0), 0.5), "sink": ((0, 1), 1)}
+    if step == -1:
+        expected = {"previous_token": ((0, 0), 1), "duplicate_token": ((0, 1), 0.5), "induction": ((1, 0), 0.5)}
+        expected |= {"norm_sep": ((1, 1), 1), "norm_sink": ((1, 1), 1)}
+        # By weights the first token and [SEP] get no more of that head than any other token.
+        even = np.mean([2 / len(example.tokens) for example in inputs.sentences])
+        assert scores["sink"][1, 1] == pytest.approx(even, rel=0.01)
+    for name, (place, value) in expected.items():
+        assert scores[name][place] == pytest.approx(value, abs=0.05), name
+        if name in ("next_token", "duplicate_token", "induction"):
+            assert others(scores[name], place).max() < 0.2, name
+    if step == 1:
+        assert scores["sink"][1, 1] == pytest.approx(1, abs=0.05)
+
+
+# --- measures of maps, against loops ----------------------------------------------------------------------------------
+
+PIECES = list(range(100, 200))
+
+
+def sequences(count=40, before=(1,), after=(2,), max_tokens=512, seed=0):
+    return repeated_sequences(PIECES, before, after, max_tokens, count, seed)
+
+
+def test_a_block_of_different_pieces_comes_twice_between_special_tokens():
+    lengths = set()
+    for sequence in sequences():
+        ids, m = sequence.example.input_ids, sequence.length
+        assert (ids[0], ids[-1], len(ids)) == (1, 2, 2 * m + 2)
+        assert ids[1 : 1 + m] == ids[1 + m : 1 + 2 * m]
+        assert len(set(ids[1 : 1 + m])) == m
+        assert set(ids[1:-1]) <= set(PIECES)
+        assert [k for k, word in enumerate(sequence.example.word) if word < 0] == [0, len(ids) - 1]
+        lengths.add(m)
+    assert min(lengths) >= SHORTEST
+    assert max(lengths) <= LONGEST
+    assert len(lengths) > 10, "no fixed offset fits all of them"
+    assert sequences(seed=3) == sequences(seed=3) != sequences(seed=4)
+    assert max(sequence.length for sequence in sequences(max_tokens=22)) <= 10
+    with pytest.raises(AtlasError, match="does not fit twice into the model's longest input, 17 word pieces"):
+        sequences(max_tokens=17)
+    vocabulary = {"[PAD]": 0, "[unused7]": 1, "[CLS]": 2, "cat": 3, "##s": 4, "unused": 5, "<extra_id_0>": 6}
+    assert ordinary_pieces(vocabulary, frozenset({0, 2})) == [3, 4, 5]
+
+
+def loops(maps, sequence, causal):
+    """The measures, place by place, from what the pieces are."""
+    ids = sequence.example.input_ids
+    places = range(sequence.start, sequence.start + 2 * sequence.length)
+    names = ["previous_token", "duplicate_token", "induction", *([] if causal else ["next_token"])]
+    values = {name: [] for name in names}
+    for query in places:
+        (occurrence,) = [place for place in places if ids[place] == ids[query] and place != query]
+        targets = {"previous_token": query - 1, "next_token": query + 1}
+        if not causal or occurrence < query:
+            targets |= {"duplicate_token": occurrence, "induction": occurrence + 1}
+        for name in names:
+            if targets.get(name) in places:
+                values[name].append(maps[:, :, query, targets[name]])
+    return {name: np.mean(of, axis=0) for name, of in values.items()}
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1000), st.booleans(), st.integers(0, 2), st.integers(0, 2))
+def test_measures_on_repeated_tokens_are_those_of_loops(seed, causal, before, after):
+    (sequence,) = sequences(1, [1] * before, [2] * after, seed=seed)
+    n = len(sequence.example.input_ids)
+    maps = np.random.default_rng(seed).dirichlet(np.ones(n), size=(2, 3, n))
+    ours, slow = repetition_measures(maps, sequence, causal), loops(maps, sequence, causal)
+    assert ours.keys() == slow.keys()
+    for name, values in slow.items():
+        np.testing.assert_allclose(ours[name], values, rtol=1e-12)
+
+
+def test_a_fixed_offset_is_no_induction():
+    """A head that always attends ten tokens back has induction in the sequences alone where that is the right place."""
+    values = [
+        repetition_measures(np.eye(len(sequence.example.input_ids), k=-10)[None, None], sequence, True)["induction"].item()
+        for sequence in sequences(60)
+    ]
+    assert values == [sequence.length == 11 for sequence in sequences(60)]
+    assert 0 < np.mean(values) < 0.2
+
+
+def test_sinks_are_the_first_token_and_special_tokens():
+    maps = np.random.default_rng(0).dirichlet(np.ones(6), size=(2, 3, 6))
+    example = Example(0, "s", (1,) * 6, (0,) * 6, ("a", "b", "c", "[SEP]", "d", "[SEP]"), (0, 1, 2, -1, 3, -1), ())
+    slow = np.mean([maps[:, :, query, [0, 3, 5]].sum(-1) for query in (1, 2, 4)], axis=0)
+    np.testing.assert_allclose(sentence_measures(maps, example, None)["sink"], slow)
+    separators = np.mean([maps[:, :, query, [3, 5]].sum(-1) for query in (1, 2, 4)], axis=0)
+    np.testing.assert_allclose(sentence_measures(maps, example, "[SEP]")["sep"], separators)
+    alone = Example(0, "s", (1,), (0,), ("a",), (0,), ())
+    assert np.isnan(sentence_measures(maps[:, :, :1, :1], alone, None)["sink"]).all()
+
+
+# --- weights ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [*(name for name in ARCHITECTURES if name != "albert"), "neox"])
@@ -88,15 +254,7 @@ def test_projections_are_those_that_the_model_computes_with(name):
     """Without biases, a head's output is its map times the inputs times W_V, and the layer's output that times W_O."""
     if name == "neox":
         torch.manual_seed(0)
-        settings = GPTNeoXConfig(
-            vocab_size=50,
-            hidden_size=32,
-            num_hidden_layers=3,
-            num_attention_heads=4,
-            intermediate_size=40,
-            max_position_embeddings=64,
-        )
-        model = GPTNeoXForCausalLM(settings).base_model.eval()
+        model = GPTNeoXForCausalLM(GPTNeoXConfig(vocab_size=50, max_position_embeddings=64, **SMALL)).base_model.eval()
         install(model)
         batch = {"input_ids": torch.randint(1, 50, (2, 9)), "attention_mask": torch.ones(2, 9, dtype=torch.long)}
     else:
@@ -109,35 +267,33 @@ def test_projections_are_those_that_the_model_computes_with(name):
         weights = value_outputs(model)
     except AtlasError as error:
         pytest.skip(f"not known: {error}")
-    kind = next(iter(attention_layers(model)))
-    modules = [model.get_submodule(path) for path in attention_layers(model)[kind]]
-    seen = {"input": {}, "map": {}, "heads": {}, "linear": []}
+    kind, paths = next(iter(attention_layers(model).items()))
+    modules = [model.get_submodule(path) for path in paths]
+    inputs, maps, heads, linear_calls = {}, {}, {}, []
 
     def keep_input(module, arguments, keywords):
-        seen["input"][modules.index(module)] = (arguments[0] if arguments else keywords["hidden_states"]).detach()
+        inputs[modules.index(module)] = (arguments[0] if arguments else keywords["hidden_states"]).detach()
 
     def keep_linear(module, arguments, output):
-        seen["linear"].append((arguments[0].detach(), output.detach()))
+        linear_calls.append((arguments[0].detach(), output.detach()))
+
+    def keep(seen):
+        return lambda site, tensor: seen.__setitem__(site.layer, tensor.detach()) if site.site_kind == kind else None
 
     hooks = [module.register_forward_pre_hook(keep_input, with_kwargs=True) for module in modules]
     linear = [module for module in model.modules() if isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"]
     hooks += [module.register_forward_hook(keep_linear) for module in linear]
-
-    def keep(place):
-        return lambda site, tensor: seen[place].__setitem__(site.layer, tensor.detach()) if site.site_kind == kind else None
-
-    with torch.no_grad(), watch(model, observers=[keep("map")], outputs=[keep("heads")]):
+    with torch.no_grad(), watch(model, observers=[keep(maps)], outputs=[keep(heads)]):
         model(**batch)
     for hook in hooks:
         hook.remove()
     for layer, of in enumerate(weights):
-        values = torch.einsum("bkd,hsd->bhks", seen["input"][layer], of.value)
-        by_head = torch.einsum("bhqk,bhks->bqhs", seen["map"][layer], values)
-        torch.testing.assert_close(by_head, seen["heads"][layer], rtol=1e-4, atol=1e-5)
-        put_out = torch.einsum("bqhs,hds->bqd", by_head, of.output)
-        inputs = seen["heads"][layer].flatten(2)
-        (computed,) = [out for given, out in seen["linear"] if given.shape == inputs.shape and torch.equal(given, inputs)]
-        torch.testing.assert_close(put_out, computed, rtol=1e-4, atol=1e-5)
+        values = torch.einsum("bkd,hsd->bhks", inputs[layer], of.value)
+        by_head = torch.einsum("bhqk,bhks->bqhs", maps[layer], values)
+        torch.testing.assert_close(by_head, heads[layer], rtol=1e-4, atol=1e-5)
+        flat = heads[layer].flatten(2)
+        (computed,) = [out for given, out in linear_calls if given.shape == flat.shape and torch.equal(given, flat)]
+        torch.testing.assert_close(torch.einsum("bqhs,hds->bqd", by_head, of.output), computed, rtol=1e-4, atol=1e-5)
 
 
 def test_copying_is_that_of_the_whole_matrix_of_pieces():
@@ -152,111 +308,116 @@ def test_copying_is_that_of_the_whole_matrix_of_pieces():
         assert ours[head].item() == pytest.approx(eigenvalues.real.sum() / np.abs(eigenvalues).sum(), abs=1e-4)
 
 
-def tiny_bert(folder):
-    """Registry entry of a small encoder with random weights."""
+def test_copying_needs_an_unembedding(tmp_path, caplog):
     torch.manual_seed(0)
-    BertModel(BertConfig(**SMALL)).save_pretrained(folder)
-    return {"source": {"path": str(folder)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    whole = GPTNeoXForCausalLM(GPTNeoXConfig(vocab_size=60, max_position_embeddings=64, **SMALL))
+    scores = scores_of(entry_of(whole, tmp_path), inputs_for())["ov_copying"]
+    product = whole.base_model.embed_in.weight.T @ whole.get_output_embeddings().weight
+    install(whole.base_model)
+    expected = [copying_scores(of.value, of.output, product).detach().numpy() for of in value_outputs(whole.base_model)]
+    np.testing.assert_allclose(scores[0], expected, atol=1e-5)
+    with caplog.at_level("INFO"):
+        assert np.isnan(scores_of(entry_of(whole.base_model, tmp_path), inputs_for())["ov_copying"]).all()
+    assert "the checkpoint has no output embeddings" in caplog.text
 
 
+def test_heads_that_share_keys_and_values_are_not_pruned_alone():
+    model = tiny("llama")
+    kind = next(iter(attention_layers(model)))
+    projections = separate_projections(model, attention_layers(model)[kind][0])
+    assert projections.key.out_features < projections.query.out_features, "grouped-query attention"
+    with pytest.raises(AtlasError, match="heads share keys and values"):
+        prune_heads(model, {(kind, 0): [1]})
+
+
+# --- jobs -------------------------------------------------------------------------------------------------------------
+
+
+def inputs_of_job(folder):
+    """Sentences of one to six words in the form [CLS] ... [SEP], with card and tokenizer of a model of 2 x 3 heads."""
+    tokenizer = save_tokenizer(folder / "tokenizer.json")
+    pieces = WordPieces(tokenizer)
+    facts = {"origin": "a folder", "model_type": "bert", "layers": 2, "heads": 3, "max_tokens": 64, "weights_sha256": ""}
+    special = {"cls": "[CLS]", "sep": "[SEP]", "pad": 0, "mask": None, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    examples = []
+    for record in range(12):
+        words = ("small", "dogs", "bark", ".")[: 2 + record % 3]
+        made = pieces.assemble([pieces.pieces(words)])
+        examples.append(Example(record, f"s{record}", made.input_ids, made.segment_ids, made.tokens, made.word, words))
+    settings = {"inputs": 8, "random_models": 2, "random_inputs": 4}
+    read = {"card": ModelCard(name="tiny", **facts, **special), "tokenizer": read_tokenizer(str(tokenizer))}
+    return {**read, "examples": examples, "settings": settings, "resamples": 100, "seed": 0}
+
+
+def test_inputs_are_the_same_again_and_parts_are_of_like_lengths(tmp_path):
+    of_job = inputs_of_job(tmp_path)
+    card, tokenizer, examples = of_job["card"], of_job["tokenizer"], of_job["examples"]
+    draws = Draws(8, 2, 4, 100, 0)
+    inputs = draw_inputs(card, tokenizer, examples, draws)
+    assert len(inputs.sentences) == len(inputs.sequences) == 8
+    assert {example.record for example in inputs.sentences} != set(range(8)), "not the first ones of the file"
+    tokenizer.enable_padding(length=40)
+    assert inputs == draw_inputs(card, tokenizer, examples, draws), "padding is no part of what is read"
+    drawn = {piece for sequence in inputs.sequences for piece in sequence.example.input_ids[1:-1]}
+    assert not drawn & {0, 2, 3}
+    parts = [inputs.part(number, 4) for number in range(3)]
+    assert parts[0] == parts[2]
+    assert {len(part.sentences) for part in parts} == {4}
+    together = sorted(example.record for part in parts[:2] for example in part.sentences)
+    assert together == sorted(example.record for example in inputs.sentences)
+    with pytest.raises(AtlasError, match="no sentence that the model can read"):
+        draw_inputs(card, tokenizer, [], draws)
+
+
+def test_models_of_one_architecture_share_the_scores_of_random_weights(tmp_path):
+    of_job = inputs_of_job(tmp_path)
+    torch.manual_seed(0)
+    config = BertConfig(vocab_size=200, max_position_embeddings=64, **SMALL)
+    entry = saved_model(BertModel(config), tmp_path / "model")
+    null = random_scores(entry, **of_job)["scores"]
+    again = random_scores(saved_model(BertModel(config), tmp_path / "another"), **of_job)["scores"]
+    assert all(np.array_equal(again[measure], values, equal_nan=True) for measure, values in null.items())
+    assert {values.shape for values in null.values()} == {(2, 2, 3)}
+    table = head_scores(entry, null=null, **of_job)
+    assert list(table.columns) == list(COLUMNS)
+    inputs = draw_inputs(of_job["card"], of_job["tokenizer"], of_job["examples"], Draws(8, 2, 4, 100, 0))
+    even = table.groupby("measure")["even_share"].first()
+    assert even["sink"] == pytest.approx(np.mean([2 / len(example.tokens) for example in inputs.sentences]))
+    lengths = [len(sequence.example.tokens) for sequence in inputs.sequences]
+    assert even[["induction", "next_token"]].tolist() == pytest.approx([np.mean(1 / np.array(lengths))] * 2)
+    assert np.isnan(even["ov_copying"])
+    with pytest.raises(AtlasError, match=r"different measures \(sink\)"):
+        head_scores(entry, null={name: values for name, values in null.items() if name != "sink"}, **of_job)
+
+
+def test_measures_that_are_constant_by_construction_have_no_values(tmp_path):
+    """A causal model that reads [CLS] ... [SEP]: no word sees [SEP], and [CLS] sees only itself."""
+    of_job = inputs_of_job(tmp_path)
+    torch.manual_seed(0)
+    sizes = {"n_embd": 24, "n_layer": 2, "n_head": 3, "n_inner": 32, "n_positions": 64}
+    entry = saved_model(GPT2Model(GPT2Config(vocab_size=200, bos_token_id=0, eos_token_id=0, **sizes)), tmp_path / "model")
+    null = random_scores(entry, **of_job)["scores"]
+    measured = read_measures({HEAD_SCORES: head_scores(entry, null=null, **of_job)}, 2, 3)
+    assert measured.absent["norm_sep"] == CONSTANT
+    assert "next_token" not in measured.table
+    assert not [name for name in numeric(measured.table) if measured.table[name].nunique() == 1]
+    assert {"sink", "norm_sink", "previous_token"} <= set(measured.table)
+
+
+@pytest.mark.long
 def test_heads_with_random_weights_raise_few_false_alarms(tmp_path):
     """Of models whose weights are random too, few have a head that is said to be unlike those with random weights."""
-    entry, inputs = tiny_bert(tmp_path), inputs_for([0], [0], sep="0")
-    generator = np.random.default_rng(0)
-    sizes = {example.record: len(example.input_ids) for example in inputs.sentences}
-    inputs = replace(inputs, pairs={"pattern": {record: generator.random((n, n)) < 0.1 for record, n in sizes.items()}})
-    draws = Draws(8, 100, 8, 100, 0)
+    torch.manual_seed(0)
+    entry = entry_of(BertModel(BertConfig(vocab_size=60, max_position_embeddings=64, **SMALL)), tmp_path)
+    inputs, draws = inputs_for([0], [0], sep="0"), Draws(8, 100, 8, 100, 0)
     null = [scores_of(random, inputs) for random in random_entries(entry, draws)]
     alarms, trials = 0, 0
-    for random in random_entries(entry, Draws(8, 25, 8, 100, 1)):
+    for random in random_entries(entry, replace(draws, random_models=25, seed=1)):
         for measure, values in scores_of(random, inputs).items():
             drawn = np.concatenate([scores[measure].mean(axis=0).ravel() for scores in null])
             rows = score_rows(measure, values, drawn, inputs, draws)
             assert rows["q"].notna().all()
             alarms += bool((rows["q"] < 0.05).any())
             trials += 1
-    assert trials == 25 * 9
+    assert trials == 25 * 8
     assert alarms <= binom.ppf(0.999, trials, 0.05)
-
-
-def test_copying_needs_embeddings_of_the_width_of_layers_and_an_unembedding(tmp_path, caplog):
-    torch.manual_seed(0)
-    settings = GPTNeoXConfig(**SMALL)
-    entry = {"source": {"path": str(tmp_path)}, "init": "pretrained", "seed": 0, "dtype": "float32"}
-    whole = GPTNeoXForCausalLM(settings)
-    whole.save_pretrained(tmp_path)
-    scores = scores_of(entry, inputs_for())["ov_copying"]
-    product = whole.base_model.embed_in.weight.T @ whole.get_output_embeddings().weight
-    install(whole.base_model)
-    expected = [
-        copying_scores(layer.value, layer.output, product).detach().numpy() for layer in value_outputs(whole.base_model)
-    ]
-    np.testing.assert_allclose(scores[0], expected, atol=1e-5)
-    whole.base_model.save_pretrained(tmp_path)
-    with caplog.at_level("INFO"):
-        assert np.isnan(scores_of(entry, inputs_for())["ov_copying"]).all()
-    assert "the checkpoint has no output embeddings" in caplog.text
-
-
-def test_inputs_are_the_same_again_and_parts_are_of_like_lengths(tmp_path):
-    tokenizer = Tokenizer.from_file(str(save(tmp_path)))
-    card = SimpleNamespace(max_tokens=64, pad=0, mask=None, sep="[SEP]", cls="[CLS]")
-    texts = [
-        Example(k, f"s{k}", (2, *[5] * (k + 1), 3), (0,) * (k + 3), ("",) * (k + 3), (-1, *range(k + 1), -1), ())
-        for k in range(40)
-    ]
-    draws = Draws(16, 2, 4, 100, 0)
-    inputs = draw_inputs(card, tokenizer, texts, draws)
-    assert inputs == draw_inputs(card, tokenizer, texts, draws)
-    assert len(inputs.sentences) == len(inputs.sequences) == 16
-    assert {example.record for example in inputs.sentences} != set(range(16)), "not the first ones of the file"
-    tokenizer.enable_padding(length=40)
-    assert inputs == draw_inputs(card, tokenizer, texts, draws), "padding is no part of what is read"
-    drawn = {piece for sequence in inputs.sequences for piece in sequence.example.input_ids[1:-1]}
-    assert not drawn & {0, 2, 3}
-    parts = [inputs.part(number, 4) for number in range(5)]
-    assert parts[0] == parts[4]
-    assert {len(part.sentences) for part in parts} == {4}
-    assert sorted(example.record for part in parts[:4] for example in part.sentences) == sorted(
-        example.record for example in inputs.sentences
-    )
-    with pytest.raises(AtlasError, match="no sentence that the model can read"):
-        draw_inputs(card, tokenizer, [], draws)
-
-
-def save(folder):
-    from small_tokenizer import save_tokenizer
-
-    return save_tokenizer(folder / "tokenizer.json")
-
-
-def test_the_table_becomes_columns_of_the_atlas():
-    rows = [
-        [measure, layer, head, 0.1 * head, 0.0, 0.2, 8, 0.01, 0.02, 0.001, 0.2 if head == 1 else 0.01, 0.05, "", ""]
-        for measure in ("sink", "induction", "ov_copying")
-        for layer in (1, 2)
-        for head in (1, 2)
-    ]
-    table = pd.DataFrame(rows, columns=COLUMNS)
-    wide = next(source for source in MEASURES if source.table == HEAD_SCORES).select(table)
-    declared = {measure.name: measure for source in MEASURES for measure in source.measures}
-    assert wide["induction"].tolist() == pytest.approx([0.1, 0.2, 0.1, 0.2])
-    assert wide["induction_null_high"].unique() == [0.02]
-    assert inside_null(wide, "induction").tolist() == [True, False, True, False]
-    untested = wide.assign(induction_q=[0.01, np.nan, 0.01, np.nan], induction=[0.1, 0.2, 0.1, np.nan])
-    assert inside_null(untested, "induction").tolist() == [False, True, False, False]
-    assert inside_null(wide.drop(columns="induction_q"), "induction") is None
-    assert "next_token" not in wide, "a measure that the model cannot have is left out"
-    assert not {"ov_copying_low", "ov_copying_high"} & set(declared), "weights have no interval"
-
-
-def test_heads_that_share_keys_and_values_are_not_pruned_alone():
-    name = next(name for name in ARCHITECTURES if name == "llama")
-    model = tiny(name)
-    kind = next(iter(attention_layers(model)))
-    projections = separate_projections(model, attention_layers(model)[kind][0])
-    assert projections is not None
-    if projections.key.out_features == projections.query.out_features:
-        pytest.fail("this test needs a model with grouped-query attention")
-    with pytest.raises(AtlasError, match="heads share keys and values"):
-        prune_heads(model, {(kind, 0): [1]})

@@ -1,24 +1,34 @@
-"""Bootstrap intervals and folds, against explicit resamples, scipy and simulated data."""
+"""Intervals, folds and ranks: against explicit resamples, scipy and scikit-learn, and their coverage in simulated data."""
+
+import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.stats import binom, pearsonr, spearmanr
+from sklearn.metrics import roc_auc_score
 
 from attention_atlas.stats.held_out import folds_of
-from attention_atlas.stats.intervals import bootstrap_ratio, percentile_interval
+from attention_atlas.stats.intervals import (
+    bootstrap_ratio,
+    correlation_interval,
+    percentile_interval,
+    resampled_counts,
+    with_seed_variation,
+)
+from attention_atlas.stats.ranks import aucs, clustered_auc_intervals, pearson, spearman
+
+REPETITIONS = pytest.mark.parametrize("data_sets", [100, pytest.param(2000, marks=pytest.mark.long)])
 
 
-def slow_ratios(top: np.ndarray, bottom: np.ndarray, resamples: int, seed: int) -> list[np.ndarray]:
+def slow_ratios(top, bottom, resamples, seed):
     """The ratio of every resample, with the clusters drawn written out one by one."""
-    generator = np.random.default_rng(seed)
-    n = len(top)
-    ratios = []
+    generator, n, ratios = np.random.default_rng(seed), len(top), []
     for start in range(0, resamples, 100):
         for counts in generator.multinomial(n, [1 / n] * n, size=min(100, resamples - start)):
             drawn = [cluster for cluster in range(n) for _ in range(counts[cluster])]
-            assert len(drawn) == n
             ratios.append(sum(top[c] for c in drawn) / sum(bottom[c] for c in drawn))
     return ratios
 
@@ -26,38 +36,21 @@ def slow_ratios(top: np.ndarray, bottom: np.ndarray, resamples: int, seed: int) 
 @pytest.mark.parametrize("level", [0.95, 0.5])
 def test_interval_is_that_of_explicit_resamples(level):
     generator = np.random.default_rng(1)
-    top = generator.random((9, 2, 3))
-    bottom = generator.integers(1, 20, size=(9, 2, 3)).astype(float)
+    top, bottom = generator.random((9, 2, 3)), generator.integers(1, 20, size=(9, 1, 1)).astype(float)
     low, high = bootstrap_ratio(top, bottom, 230, seed=7, level=level)
     ratios = slow_ratios(top, bottom, 230, seed=7)
-    assert low.shape == high.shape == (2, 3)
     tail = (1 - level) / 2
     np.testing.assert_allclose(low, np.quantile(ratios, tail, axis=0))
     np.testing.assert_allclose(high, np.quantile(ratios, 1 - tail, axis=0))
-
-
-def test_denominator_is_broadcast():
-    generator = np.random.default_rng(2)
-    top, sizes = generator.random((8, 4)), generator.integers(1, 9, size=(8, 1))
-    narrow = bootstrap_ratio(top, sizes, 150, seed=0)
-    wide = bootstrap_ratio(top, np.repeat(sizes, 4, axis=1), 150, seed=0)
-    np.testing.assert_array_equal(narrow, wide)
-
-
-def test_one_ratio_has_an_interval_without_shape():
-    low, high = bootstrap_ratio([1, 2, 3, 4], [2, 2, 2, 2], 100, seed=0)
-    assert low.shape == high.shape == ()
-    assert 0.5 <= low < 1.25 < high <= 2
+    assert not np.allclose(low, bootstrap_ratio(top, bottom, 230, seed=8, level=level)[0])
 
 
 def test_interval_of_a_mean_is_close_to_scipys():
     data = np.random.default_rng(3).gamma(2.0, size=60)
     low, high = bootstrap_ratio(data, np.ones(60), 4000, seed=1)
     reference = stats.bootstrap((data,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(2))
-    spread = reference.standard_error
     # The 2.5 % quantile of 4000 resamples has a standard error of 0.04 spreads.
-    assert low == pytest.approx(reference.confidence_interval.low, abs=0.2 * spread)
-    assert high == pytest.approx(reference.confidence_interval.high, abs=0.2 * spread)
+    assert (low, high) == pytest.approx(tuple(reference.confidence_interval), abs=0.2 * reference.standard_error)
 
 
 @pytest.mark.parametrize(("level", "least", "most"), [(0.95, 0.915, 0.975), (0.8, 0.75, 0.84)])
@@ -65,40 +58,20 @@ def test_interval_covers_the_truth_as_often_as_it_says(level, least, most):
     # Each column is a separate corpus: 80 sentences of unequal sizes whose accuracies vary around 0.6.
     generator = np.random.default_rng(4)
     sizes = generator.integers(3, 30, size=(80, 600))
-    accuracies = generator.beta(6, 4, size=(80, 600))
-    right = generator.binomial(sizes, accuracies)
+    right = generator.binomial(sizes, generator.beta(6, 4, size=(80, 600)))
     low, high = bootstrap_ratio(right, sizes, 400, seed=5, level=level)
-    covered = np.mean((low <= 0.6) & (high >= 0.6))
-    assert least < covered < most
-
-
-def test_no_denominator_gives_a_missing_interval():
-    low, high = bootstrap_ratio(np.zeros((5, 2)), np.array([[0, 1]] * 5), 120, seed=0)
-    assert np.isnan(low[0])
-    assert np.isnan(high[0])
-    assert low[1] == high[1] == 0
+    assert least < np.mean((low <= 0.6) & (high >= 0.6)) < most
 
 
 def test_resamples_without_a_denominator_are_left_out():
+    low, high = bootstrap_ratio(np.zeros((5, 2)), np.array([[0, 1]] * 5), 120, seed=0)
+    assert np.isnan([low[0], high[0]]).all()
+    assert low[1] == high[1] == 0
     # Only one of four clusters has the relation: every resample that draws it gives exactly its ratio, a third draw none.
-    top, bottom = np.zeros(4), np.zeros(4)
-    top[2], bottom[2] = 3, 4
-    low, high = bootstrap_ratio(top, bottom, 300, seed=0)
-    assert low == high == 0.75
-
-
-def test_missing_resamples_do_not_shift_the_others():
+    assert bootstrap_ratio([0, 0, 3, 0], [0, 0, 4, 0], 300, seed=0) == (0.75, 0.75)
     resampled = np.array([[1.0, np.nan], [2.0, 5.0], [3.0, np.nan], [4.0, np.nan]])
     low, high = percentile_interval(resampled, level=0.5)
-    np.testing.assert_allclose(low, [1.75, 5])
-    np.testing.assert_allclose(high, [3.25, 5])
-
-
-def test_interval_depends_on_the_seed_alone():
-    data = np.random.default_rng(6).random(30)
-    first, again, another_seed = (bootstrap_ratio(data, np.ones(30), 200, seed=s) for s in (1, 1, 2))
-    assert first == again
-    assert first != another_seed
+    np.testing.assert_allclose([low, high], [[1.75, 5], [3.25, 5]])
 
 
 @settings(max_examples=40, deadline=None)
@@ -106,8 +79,7 @@ def test_interval_depends_on_the_seed_alone():
 def test_folds_are_of_like_size(clusters, folds, seed):
     assigned = folds_of(clusters, folds, seed)
     sizes = np.bincount(assigned, minlength=folds)
-    assert assigned.shape == (clusters,)
-    assert len(sizes) == folds
+    assert (len(assigned), len(sizes)) == (clusters, folds)
     assert sizes.max() - sizes.min() <= 1
     np.testing.assert_array_equal(assigned, folds_of(clusters, folds, seed))
 
@@ -116,5 +88,131 @@ def test_folds_are_random():
     first, another_seed = folds_of(200, 5, seed=0), folds_of(200, 5, seed=1)
     assert (first != another_seed).mean() > 0.5
     # Sentences of one document stand side by side: the folds must not follow the order of the corpus.
-    assert not np.array_equal(first, np.arange(200) % 5)
     assert 0.1 < (first[1:] == first[:-1]).mean() < 0.3
+
+
+def intervals_over_seeds(seeds, of_seed, of_pair, data_set, examples=60, draws=200):
+    """Interval of a mean of 0 over examples and seeds, and over examples alone."""
+    generator = np.random.default_rng(data_set)
+    common, pair = generator.normal(size=examples), generator.normal(size=(seeds, examples))
+    values = common + of_seed * generator.normal(size=(seeds, 1)) + of_pair * pair
+    counts = np.concatenate(list(resampled_counts(examples, draws, data_set)))
+    over_examples = (counts @ values.mean(axis=0) / examples)[:, None]
+    both = with_seed_variation(over_examples, values.mean(axis=1)[:, None], data_set)
+    return [percentile_interval(drawn[:, 0]) for drawn in (both, over_examples)]
+
+
+@REPETITIONS
+@pytest.mark.parametrize("seeds", [2, 3, 20])
+@pytest.mark.parametrize("of_seed", [0.0, 0.5])
+def test_intervals_cover_a_mean_over_seeds(seeds, of_seed, data_sets):
+    missed = without = 0
+    for data_set in range(data_sets):
+        (low, high), (low_alone, high_alone) = intervals_over_seeds(seeds, of_seed, 0.5, data_set)
+        missed += not low <= 0 <= high
+        without += not low_alone <= 0 <= high_alone
+    # Percentile intervals of a mean of 60 examples miss a little more than 5 %.
+    assert missed <= binom.ppf(0.9995, data_sets, 0.06)
+    if of_seed and seeds < 20:
+        assert without > 0.2 * data_sets, "intervals over examples ignore the seeds"
+
+
+def test_variation_has_the_quantiles_of_students_t_and_none_for_one_seed():
+    by_seed = np.array([[1.0, 5.0], [2.0, 5.0], [6.0, 5.0]])
+    resampled = np.zeros((1000, 2))
+    drawn = with_seed_variation(resampled, by_seed, 0)
+    error = by_seed[:, 0].std(ddof=1) / np.sqrt(3)
+    expected = error * stats.t.ppf([0.025, 0.5, 0.975], 2)
+    assert np.quantile(drawn[:, 0], [0.025, 0.5, 0.975]) == pytest.approx(expected, abs=0.1)
+    assert (drawn[:, 1] == 0).all(), "seeds that agree add nothing"
+    assert with_seed_variation(resampled, by_seed[:1], 0) is resampled
+
+
+# --- ranks ------------------------------------------------------------------------------------------------------------
+
+
+def test_correlations_of_rows_are_those_of_scipy():
+    chance = np.random.default_rng(0)
+    first, second = chance.normal(size=(5, 4, 12)), chance.integers(3, size=(5, 4, 12)).astype(float)
+    pairs = list(zip(first.reshape(-1, 12), second.reshape(-1, 12), strict=True))
+    assert spearman(first, second).ravel() == pytest.approx([spearmanr(*pair).statistic for pair in pairs])
+    assert pearson(first, second).ravel() == pytest.approx([pearsonr(*pair).statistic for pair in pairs])
+    undefined = np.array([[1.0, 1.0, 1.0, 1.0], [1.0, np.nan, 2.0, 3.0]])
+    assert np.isnan([spearman(undefined, np.arange(4.0)), pearson(undefined, np.arange(4.0))]).all()
+
+
+def test_aucs_are_those_of_scikit_learn_with_ties():
+    chance = np.random.default_rng(0)
+    positive, scores = chance.random(60) < 0.3, chance.integers(0, 6, (60, 4)).astype(float)
+    assert aucs(scores, positive) == pytest.approx([roc_auc_score(positive, column) for column in scores.T])
+
+
+def test_the_interval_of_an_auc_is_that_of_sums_over_pairs():
+    """Obuchowski's variance from a loop over all pairs of a positive and a negative word."""
+    chance = np.random.default_rng(1)
+    positive, scores = chance.random(30) < 0.4, chance.integers(0, 9, (30, 1)).astype(float)
+    clusters, places = np.arange(30) % 6, np.arange(30)
+    wins = {(i, j): (scores[i, 0] > scores[j, 0]) + 0.5 * (scores[i, 0] == scores[j, 0]) for i in places for j in places}
+    up, down = places[positive], places[~positive]
+    auc = np.mean([wins[i, j] for i in up for j in down])
+    terms = np.zeros(6)
+    for i in up:
+        terms[clusters[i]] += (np.mean([wins[i, j] for j in down]) - auc) / len(up)
+    for j in down:
+        terms[clusters[j]] += (np.mean([wins[i, j] for i in up]) - auc) / len(down)
+    half = 2.570582 * np.sqrt(6 / 5 * (terms**2).sum())  # Student's t, 5 degrees of freedom
+    low, high = clustered_auc_intervals(scores, positive, clusters)
+    assert [low[0], high[0]] == pytest.approx([auc - half, auc + half], abs=1e-6)
+    assert np.isnan(clustered_auc_intervals(scores, positive, np.zeros(30, dtype=int))).all(), "one document"
+
+
+@REPETITIONS
+def test_aucs_by_chance_are_alarms_as_often_as_the_level(data_sets):
+    """Scores shift with the document, as the shares of keyphrase words do; the true AUC is 0.5."""
+    alarms = ignoring = 0
+    clusters = np.repeat(np.arange(24), 30)
+    for seed in range(data_sets):
+        chance = np.random.default_rng(seed)
+        positive = chance.random(720) < chance.uniform(0.05, 0.4, 24)[clusters]
+        scores = chance.normal(size=(720, 1)) + chance.normal(size=(24, 1))[clusters]
+        for_words = clustered_auc_intervals(scores, positive, np.arange(720))
+        (low,), (high,) = clustered_auc_intervals(scores, positive, clusters)
+        alarms += not low <= 0.5 <= high
+        ignoring += not for_words[0][0] <= 0.5 <= for_words[1][0]
+    assert alarms <= binom.ppf(0.9995, data_sets, 0.05)
+    assert ignoring > 2 * alarms, "words of a document are not independent"
+
+
+# --- correlations over heads that are means over documents ------------------------------------------------------------
+
+
+def jackknifed(seed, correlation, heads=72, documents=40, groups=10):
+    """Interval of Spearman over heads of noisy means over documents, and the correlation without noise."""
+    chance = np.random.default_rng(seed)
+    first = chance.normal(size=heads)
+    second = correlation * first + math.sqrt(1 - correlation**2) * chance.normal(size=heads)
+    values = [true + chance.normal(size=(documents, heads)) + chance.normal(size=(documents, 1)) for true in (first, second)]
+    group = folds_of(documents, groups, seed)
+    left = [spearman(*(value[group != k].mean(axis=0) for value in values)) for k in range(groups)]
+    return correlation_interval(spearman(*(value.mean(axis=0) for value in values)), left), spearman(first, second)
+
+
+@REPETITIONS
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+def test_a_correlation_is_seldom_called_larger_than_it_is(correlation, data_sets):
+    intervals = [jackknifed(seed, correlation) for seed in range(data_sets)]
+    assert sum(truth < low for (low, _), truth in intervals) <= binom.ppf(0.9995, data_sets, 0.025)
+    # Noise lowers a correlation, which no interval around the measured one can undo.
+    assert sum(truth > high for (_, high), truth in intervals) <= binom.ppf(0.9995, data_sets, 0.06)
+
+
+def test_an_interval_by_leaving_out_groups_is_that_of_the_formula():
+    assert np.mean([jackknifed(seed, 0.9)[0][0] > 0.5 for seed in range(40)]) > 0.9, "a strong correlation is found"
+    left = [0.5, 0.6, 0.55, 0.58]
+    z = [math.atanh(value) for value in left]
+    half = 3.182446 * math.sqrt(3 / 4 * sum((value - sum(z) / 4) ** 2 for value in z))  # Student's t, 3 degrees of freedom
+    expected = math.tanh(math.atanh(0.57) - half), math.tanh(math.atanh(0.57) + half)
+    assert correlation_interval(0.57, left) == pytest.approx(expected)
+    assert correlation_interval(1.0, [1.0, 1.0, 1.0]) == pytest.approx((1.0, 1.0))
+    for value, undefined in ((0.5, []), (0.5, [0.4]), (math.nan, [0.4, 0.5]), (0.5, [0.4, math.nan])):
+        assert np.isnan(correlation_interval(value, undefined)).all()

@@ -119,8 +119,7 @@ CONTRACTS = {
         "heads.tsv": "model layer head entropy entropy_low",
         "measures.tsv": "measure title group study item unit higher_means model kind heads n n_unit null chance inside_null "
         "about note warning calibration",
-        "models/minilm/head_scores.tsv": "measure layer head value ci_low ci_high n null_low null_high p q even_share note "
-        "pattern",
+        "models/minilm/head_scores.tsv": "measure layer head value ci_low ci_high n null_low null_high p q even_share note",
         "models/minilm/relation_weights.tsv": "layer head relation direction n norm norm_low norm_high value ci_low ci_high",
         "models/minilm/relation_effects.tsv": "layer head relation direction n same_part_of_speech loss relation_change",
         "correlations.tsv": "measure_a measure_b spearman ci_low ci_high within_layers p p_holm n",
@@ -441,7 +440,7 @@ STYLES = {
         "page_figure(2, 2, PAGE, 6.4)",
         "page_figure(2, 2, PAGE, 6.6)",
     ),
-    "atlas_correlations": ("atlas/figures.py", "len(names) + 0.6, TALLEST", "len(names) + 0.7, TALLEST"),
+    "atlas_correlations": ("atlas/tables.py", "len(names) + 0.6, TALLEST", "len(names) + 0.7, TALLEST"),
 }
 """Rule of a figure -> its module, and an edit of its style."""
 

@@ -1,21 +1,20 @@
 # The atlas. Input: attention over its sentences, and tables of single heads of all studies. Output: results/{run}/atlas/models/{model},
-# measures of single heads of one model, scores of its heads beside those of random weights, what they attend to, and what masking
-# them does; heads.tsv and measures.tsv over all studies, their correlations, and heads matched between models. Models with the same
-# files, and those fine-tuned from one model, share the scores of random weights.
+# measures of the heads of a model (those with the same files, or fine-tuned from one, share the scores of random weights); heads.tsv
+# and measures.tsv over all studies, their correlations, and heads matched between models.
 
-from attention_atlas.atlas.study import mlm_head, pattern_files, random_scores
+from attention_atlas.atlas.study import mlm_head, random_scores
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.resources import gpus, memory, minutes
+from attention_atlas.workflow.resources import gpus, minutes
 
 atlas = StudyInputs(config, "atlas")
+on_sentences = {"examples": atlas.examples("sentences"), "card": "results/{run}/models/{model}/card.json"}
 
 
 use rule measured as atlas_of_model with:
     input:
         atlas.shards("sentences", suffix="json"),
+        **on_sentences,
         attention=atlas.shards("sentences"),
-        examples=atlas.examples("sentences"),
-        card="results/{run}/models/{model}/card.json",
     output:
         surface="results/{run}/atlas/models/{model}/surface.tsv",
         head_relations="results/{run}/atlas/models/{model}/dependency_head_relations.tsv",
@@ -34,49 +33,9 @@ use rule measured as atlas_of_model with:
         limit=atlas.limit("sentences"),
 
 
-use rule measured_by_model as atlas_random_scores with:
-    input:
-        lambda wildcards: pattern_files(config, wildcards.run),
-        examples=atlas.examples("sentences"),
-        card="results/{run}/models/{model}/card.json",
-        tokenizer="results/{run}/models/{model}/tokenizer.json",
-    output:
-        scores="results/{run}/atlas/models/{model}/random_scores.safetensors",
-    log:
-        "results/{run}/logs/atlas/models/{model}/random_scores.log",
-    benchmark:
-        "results/{run}/benchmarks/atlas/models/{model}/random_scores.tsv"
-    resources:
-        mem_mb=atlas.model_memory(),
-        runtime=minutes(60),
-        gpu=gpus(config),
-    params:
-        **atlas.parameters("head_scores:random_scores", "patterns", "resamples", "seed", settings="head_scores"),
-        model=atlas.model_entry,
-        limit=atlas.limit("sentences"),
-
-
-use rule atlas_random_scores as atlas_head_scores with:
-    input:
-        lambda wildcards: pattern_files(config, wildcards.run),
-        examples=atlas.examples("sentences"),
-        card="results/{run}/models/{model}/card.json",
-        tokenizer="results/{run}/models/{model}/tokenizer.json",
-        null=lambda wildcards: random_scores(config, wildcards.run, wildcards.model),
-    output:
-        scores="results/{run}/atlas/models/{model}/head_scores.tsv",
-    log:
-        "results/{run}/logs/atlas/models/{model}/head_scores.log",
-    benchmark:
-        "results/{run}/benchmarks/atlas/models/{model}/head_scores.tsv"
-    params:
-        **atlas.parameters("head_scores:head_scores"),
-
-
 use rule measured_by_model as atlas_relations with:
     input:
-        examples=atlas.examples("sentences"),
-        card="results/{run}/models/{model}/card.json",
+        **on_sentences,
         relations="results/{run}/atlas/models/{model}/dependency_head_relations.tsv",
         mlm_head=lambda wildcards: mlm_head(config, wildcards.run, wildcards.model, "safetensors"),
         mlm_head_facts=lambda wildcards: mlm_head(config, wildcards.run, wildcards.model, "json"),
@@ -92,9 +51,38 @@ use rule measured_by_model as atlas_relations with:
         runtime=minutes(60),
         gpu=gpus(config),
     params:
-        **atlas.parameters("relation_effects:relation_effects", "causal_effects", "resamples", "seed"),
+        **atlas.parameters("relation_effects:relation_effects", "resamples", "seed", settings="causal_effects"),
         model=atlas.model_entry,
         limit=atlas.limit("sentences"),
+
+
+use rule atlas_relations as atlas_random_scores with:
+    input:
+        **on_sentences,
+        tokenizer="results/{run}/models/{model}/tokenizer.json",
+    output:
+        scores="results/{run}/atlas/models/{model}/random_scores.safetensors",
+    log:
+        "results/{run}/logs/atlas/models/{model}/random_scores.log",
+    benchmark:
+        "results/{run}/benchmarks/atlas/models/{model}/random_scores.tsv"
+    params:
+        **atlas.parameters("head_scores:random_scores", settings="head_scores"),
+
+
+use rule atlas_random_scores as atlas_head_scores with:
+    input:
+        **on_sentences,
+        tokenizer="results/{run}/models/{model}/tokenizer.json",
+        null=lambda wildcards: random_scores(config, wildcards.run, wildcards.model),
+    output:
+        scores="results/{run}/atlas/models/{model}/head_scores.tsv",
+    log:
+        "results/{run}/logs/atlas/models/{model}/head_scores.log",
+    benchmark:
+        "results/{run}/benchmarks/atlas/models/{model}/head_scores.tsv"
+    params:
+        **atlas.parameters("head_scores:head_scores"),
 
 
 use rule measured as atlas_heads with:

@@ -3,9 +3,8 @@
 Heads of one layer resemble each other, so two measures that both grow with depth correlate even if they are unrelated within
 layers. Correlations of measures are therefore also taken within layers, and tested by shuffling heads within their layers.
 
-Heads of two models are matched by their measures. The assignment minimises the distances between matched heads, so small
-distances alone are no evidence. A measure is therefore compared over heads that were matched by the other measures, and its
-agreement is compared with that of heads matched at random.
+Heads of two models are matched by their measures, which makes small distances no evidence. A measure is therefore compared over
+heads that were matched by the other measures, and its agreement is compared with that of heads matched at random.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +23,16 @@ from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 from attention_atlas.atlas.head_measures import BREADTH
-from attention_atlas.atlas.measures import by_definition, chances_of, heads, numeric, read_measures, takes_few_values, unranked
+from attention_atlas.atlas.measures import (
+    by_definition,
+    chances_of,
+    measure_rows,
+    numeric,
+    read_measures,
+    takes_few_values,
+    unranked,
+)
+from attention_atlas.errors import AtlasError
 from attention_atlas.stats.intervals import percentile_interval
 from attention_atlas.stats.ranks import pearson, spearman
 from attention_atlas.stats.simultaneous import corrected_p
@@ -34,8 +41,6 @@ Floats = npt.NDArray[np.float64]
 CORRELATIONS = ["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n", "definitional"]
 MATCHES = ["model", "layer", "head", "matched_layer", "matched_head", "distance"]
 AGREEMENT = ["model", "random_weights", "measure", "matched_by", "agreement", "null_low", "null_high", "p", "p_holm", "n"]
-DEPTH, MEAN = "depth", "mean"
-"""Rows of the agreement in addition to measures: the depth of a head (not used for matching), and the mean of all measures."""
 LEVEL = 0.05
 """Level of significance for marks in the figure."""
 LEAST = 8
@@ -47,10 +52,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Draws:
-    """Numbers of bootstrap resamples of heads (intervals) and of shuffles within layers (p), and the seed of both.
-
-    p is never below 1 / (shuffles + 1): with few shuffles p_holm stays empty (`simultaneous.corrected_p`).
-    """
+    """Numbers of bootstrap resamples of heads (intervals) and of shuffles within layers (p), and the seed of both."""
 
     resamples: int
     shuffles: int
@@ -90,16 +92,6 @@ def drawn_heads(heads: int, draws: Draws) -> npt.NDArray[np.intp]:
     return np.random.default_rng(draws.seed).integers(heads, size=(draws.resamples, heads))
 
 
-def correlation(first: Floats, second: Floats, layer: npt.NDArray[np.intp], draws: Draws) -> list[float]:
-    """[spearman, ci_low, ci_high, within_layers, p] of two measures of the same heads.
-
-    ci: by bootstrap over heads. within_layers: correlation of ranks minus their means by layer. p: two-sided, share of shuffles
-    within layers whose correlation within layers is at least as far from 0; NaN if a measure does not vary within layers.
-    """
-    within, shuffled = within_layers(first, second, layer, draws)
-    return [*spearman_interval(first, second, draws), within, shuffle_p(within, shuffled)]
-
-
 def spearman_interval(first: Floats, second: Floats, draws: Draws) -> tuple[float, float, float]:
     """Rank correlation over all heads, and the ends of its 95 % interval by bootstrap over heads."""
     ranks = [_drawn_ranks(tuple(values.tolist()), draws) for values in (first, second)]
@@ -129,32 +121,28 @@ def shuffle_p(observed: float, shuffled: Floats) -> float:
     return (beyond + 1) / (len(shuffled) + 1)
 
 
-def correlation_rows(
-    table: pd.DataFrame, names: Sequence[str], draws: Draws, chances: Mapping[str, float] = MappingProxyType({})
-) -> pd.DataFrame:
-    """One row per pair of measures, columns `CORRELATIONS`: pairs with enough heads, of measures that can be ranked.
+def correlation_rows(table: pd.DataFrame, draws: Draws, chances: Mapping[str, float]) -> pd.DataFrame:
+    """One row per pair of measures in heads.tsv that can be ranked and have enough heads, columns `CORRELATIONS`.
 
-    definitional: whether the two measures correlate by definition; such a pair is not tested. `table`: heads.tsv.
+    spearman: over all heads; within_layers: of ranks minus their means by layer; p: two-sided, of within_layers, by shuffling
+    heads within their layers. definitional: the two measures correlate by definition, and are not tested.
     """
-    rows = []
+    rows, names = [], numeric(table)
     unusable = unranked(table, names, chances)
     for first, second in combinations([name for name in names if name not in unusable], 2):
         complete = table.dropna(subset=[first, second])
         if len(complete) < LEAST or takes_few_values(complete[first]) or takes_few_values(complete[second]):
             continue
         values = complete[first].to_numpy(np.float64), complete[second].to_numpy(np.float64)
-        *statistics, p = correlation(*values, complete["layer"].to_numpy(np.intp), draws)
+        within, shuffled = within_layers(*values, complete["layer"].to_numpy(np.intp), draws)
         definitional = by_definition(first, second)
-        rows.append([first, second, *statistics, np.nan if definitional else p, np.nan, len(complete), definitional])
+        p = np.nan if definitional else shuffle_p(within, shuffled)
+        overall = spearman_interval(*values, draws)
+        rows.append([first, second, *overall, within, p, np.nan, len(complete), definitional])
     frame = pd.DataFrame(rows, columns=CORRELATIONS)
     tested = frame["p"].notna()
     frame.loc[tested, "p_holm"] = corrected_p(frame.loc[tested, "p"], "holm", 1 / (1 + draws.shuffles), LEVEL)
     return frame
-
-
-def correlations(heads: pd.DataFrame, measures: pd.DataFrame, resamples: int, shuffles: int, seed: int) -> pd.DataFrame:
-    """One row per pair of the numeric measures in heads.tsv that can be ranked; measures.tsv says why others cannot."""
-    return correlation_rows(heads, numeric(heads), Draws(resamples, shuffles, seed), chances_of(measures))
 
 
 # --- heads matched between models -------------------------------------------------------------------------------------
@@ -226,19 +214,16 @@ def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second
     """One row per measure, columns `AGREEMENT`: rank correlation of matched heads on a measure left out of the matching.
 
     For each measure, heads are matched by the other measures that `counted_once` keeps, except those that correlate with it by
-    definition. `depth` is the layer, with matching by all that are kept; `mean` is the mean over these. null_low, null_high:
-    central 95 % of the same statistic when the heads of the second model are permuted at random, with the same shuffles for all
-    measures; p_holm is over the measures of a model. Measures may correlate even with random weights: compare with a control.
+    definition. null_low, null_high: central 95 % of the same statistic when the heads of the second model are permuted at
+    random; p_holm is over the measures of a model. Measures may correlate even with random weights: compare with a control.
     """
     both = behaviour(first, second)
     shuffles = min(draws.shuffles, _MOST_SHUFFLES)
     chance = np.random.default_rng(draws.seed)
     places = chance.permuted(np.tile(np.arange(len(second)), (shuffles, 1)), axis=1)
-    columns = {name: (both.first[:, k], both.second[:, k]) for k, name in enumerate(both.names)}
-    columns[DEPTH] = tuple(table["layer"].to_numpy(np.float64) for table in (first, second))
     kept = counted_once(both.names)
-    rows, observed, shuffled = [], [], []
-    for name, (first_values, second_values) in columns.items():
+    rows = []
+    for name, first_values, second_values in zip(both.names, both.first.T, both.second.T, strict=True):
         used = [both.names.index(counted) for counted in kept if counted != name and not by_definition(name, counted)]
         if not used or np.ptp(first_values) == 0 or np.ptp(second_values) == 0:
             continue
@@ -246,23 +231,10 @@ def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second
         ranks, partner_ranks = rankdata(first_values)[heads], rankdata(second_values)
         value = float(pearson(ranks, partner_ranks[partners]))
         null = np.asarray(pearson(ranks[None], partner_ranks[places[:, partners]]))
-        rows.append(
-            [model, random_weights, name, len(used), value, *percentile_interval(null), shuffle_p(value, null), len(heads)]
-        )
-        if name in kept:
-            observed.append(value)
-            shuffled.append(null)
-    if observed:
-        value, null = float(np.mean(observed)), np.mean(shuffled, axis=0)
-        facts = [model, random_weights, MEAN, len(observed), value]
-        low, high = percentile_interval(null)
-        rows.append([*facts, float(low), float(high), shuffle_p(value, null), min(len(first), len(second))])
-    table = pd.DataFrame(rows, columns=[name for name in AGREEMENT if name != "p_holm"])
-    measured = ~table["measure"].isin([DEPTH, MEAN])
-    holm = pd.Series(np.nan, index=table.index)
-    if measured.any():
-        holm[measured] = corrected_p(table.loc[measured, "p"], "holm", 1 / (1 + shuffles), LEVEL)
-    return table.assign(p_holm=holm)[AGREEMENT]
+        facts = [model, random_weights, name, len(used), value, *percentile_interval(null), shuffle_p(value, null)]
+        rows.append([*facts, np.nan, len(heads)])
+    table = pd.DataFrame(rows, columns=AGREEMENT)
+    return table.assign(p_holm=corrected_p(table["p"], "holm", 1 / (1 + shuffles), LEVEL))
 
 
 def heads_of_run(
@@ -277,18 +249,26 @@ def heads_of_run(
     shuffles: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """The tables of `measures.heads`, `correlations`, and the run's model matched with others (`MATCHES`, `AGREEMENT`).
+    """heads: model, layer, head and one column per measure of single heads from all studies; measures: see `measure_rows`;
+    correlations: see `correlation_rows`; the run's model matched with others (`MATCHES`, `AGREEMENT`).
 
     page_tables: compared model -> its tables from `sentences.of_model` and `head_scores`, the run's model first; none if the
-    run compares no models. shapes: of each model, layers and heads per layer.
+    run compares no models. shapes: of each model, layers and heads per layer. table_models: table -> the model whose heads it
+    measures: the run's model, or one trained from it.
     """
-    measured = heads(tables, model, shapes[model], table_models, skip_reasons)
-    compared = {name: read_measures(of_model, shapes[name][0], shapes[name][1]).table for name, of_model in page_tables.items()}
+    if not tables:
+        raise AtlasError("the run builds no study that measures single heads: name one in the run.")
+    measured = read_measures(tables, *shapes[model], skip_reasons)
+    heads = pd.concat([pd.Series(model, measured.table.index, name="model"), measured.table], axis=1)
+    measures = measure_rows(measured, table_models)
+    compared = {name: read_measures(of_model, *shapes[name]).table for name, of_model in page_tables.items()}
     first, draws = compared.pop(model, pd.DataFrame()), Draws(resamples, shuffles, seed)
     matches = [match_rows(name, first, table) for name, table in compared.items()]
     agreement = [agreement_rows(name, random_weights[name], first, table, draws) for name, table in compared.items()]
-    return measured | {
-        "correlations": correlations(**measured, resamples=resamples, shuffles=shuffles, seed=seed),
+    return {
+        "heads": heads,
+        "measures": measures,
+        "correlations": correlation_rows(heads, draws, chances_of(measures)),
         "matches": pd.concat(matches) if matches else pd.DataFrame(columns=MATCHES),
         "matching": pd.concat(agreement) if agreement else pd.DataFrame(columns=AGREEMENT),
     }

@@ -1,4 +1,4 @@
-"""Scores of heads beside those of random weights: sinks, patterns, norm-weighted attention, repeated random tokens, copying.
+"""Scores of heads beside those of random weights: sinks, norm-weighted attention, repeated random tokens, copying.
 
 The null distribution comes from heads of randomly initialised models of the same architecture on the same inputs. Their scores
 depend only on architecture, vocabulary and inputs: models with the same files, or fine-tuned from one model, share them.
@@ -12,11 +12,10 @@ head that always attends a fixed number of tokens back reaches the other occurre
 
 from __future__ import annotations
 
-import importlib.util
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -26,12 +25,11 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
-from attention_atlas.atlas.head_measures import Pattern, parse_patterns
 from attention_atlas.attention.cache import widened
 from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.errors import AtlasError, first_line
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.head_tables import head_rows, independent_units, mean_rows
 from attention_atlas.models.card import Card, ModelCard
@@ -50,7 +48,7 @@ Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Maps = npt.NDArray[np.floating]
 """[layer, head, n, n], row = query token."""
-COLUMNS = (*("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *NULL_COLUMNS, "even_share", "note", "pattern"),)
+COLUMNS = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *NULL_COLUMNS, "even_share", "note")
 SINK, SEP, OV_COPYING = "sink", "sep", "ov_copying"
 NORM_WEIGHTED = {SINK: "norm_sink", SEP: "norm_sep"}
 """Share of attention -> the same by norm-weighted attention. Attention to [SEP] by weights is a measure of Clark et al."""
@@ -82,22 +80,15 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Sentences of the corpus and sequences of repeated random tokens, both shortest first; id of the padding token; [SEP].
-
-    `pairs`: measure of a pattern -> record of a sentence -> [n, n] which pairs of tokens the pattern counts.
-    """
+    """Sentences of the corpus and sequences of repeated random tokens, both shortest first; id of the padding token; [SEP]."""
 
     sentences: Sequence[Example]
     sequences: Sequence[Repeated]
     pad: int
     sep: str | None = None
-    pairs: Mapping[str, Mapping[int, npt.NDArray[np.bool_]]] = field(default_factory=dict)
 
     def part(self, number: int, size: int) -> Inputs:
-        """A systematic sample of about `size` sentences and sequences: every k-th, with an offset that depends on `number`.
-
-        Uniform attention gives 1 / n to each of n tokens, so a sample with other lengths would have another baseline.
-        """
+        """About `size` sentences and sequences: every k-th, from an offset, since other lengths would have another baseline."""
         steps = [max(len(items) // size, 1) for items in (self.sentences, self.sequences)]
         sentences, sequences = (slice(number % step, None, step) for step in steps)
         return replace(self, sentences=self.sentences[sentences], sequences=self.sequences[sequences])
@@ -116,26 +107,16 @@ def random_scores(
     tokenizer: ModelTokenizer,
     examples: Examples,
     settings: Mapping[str, int],
-    patterns: Sequence[str],
     resamples: int,
     seed: int,
 ) -> dict[str, dict[str, Floats]]:
-    """Measure -> [random model, layer, head], float64: the scores of randomly initialised models on some of the inputs.
-
-    model: registry entry of a model with this architecture; settings: see `Draws`; patterns: texts of `head_measures.Pattern`.
-    """
-    draws, parsed = Draws(**settings, resamples=resamples, seed=seed), parse_patterns(patterns)
-    inputs = draw_inputs(card, tokenizer, examples, draws, parsed)
+    """Measure -> [random model, layer, head]: the scores of randomly initialised models of an architecture on some inputs."""
+    draws = Draws(**settings, resamples=resamples, seed=seed)
+    inputs = draw_inputs(card, tokenizer, examples, draws)
     scores: list[dict[str, Floats]] = []
     for number, entry in enumerate(progress(random_entries(model, draws), label="models with random weights")):
         values = scores_of(entry, inputs.part(number, draws.random_inputs))
         scores.append({measure: mean_over_inputs(of_inputs) for measure, of_inputs in values.items()})
-        even = even_scores(inputs, "next_token" not in values) if number == 0 else {}
-        if absent := [pattern.text for pattern in parsed if np.isnan(even.get(pattern.measure, 0))]:
-            raise AtlasError(
-                f"pattern '{absent[0]}': the {len(inputs.sentences)} sentences that heads are scored on have no "
-                "such pair of tokens that the model can see: raise atlas.head_scores.inputs, or name another pattern."
-            )
     return {"scores": {measure: np.stack([of_model[measure] for of_model in scores]) for measure in scores[0]}}
 
 
@@ -146,22 +127,18 @@ def head_scores(
     examples: Examples,
     null: Mapping[str, Floats],
     settings: Mapping[str, int],
-    patterns: Sequence[str],
     resamples: int,
     seed: int,
 ) -> pd.DataFrame:
     """One row per measure and head, columns `COLUMNS`.
 
     value: mean over sentences or sequences, with a bootstrap interval and their number n; copying is computed from weights and
-    has neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models. A
-    random model reads only some of the inputs, so its values vary more than those of the model, which makes p conservative.
-    even_share: value under uniform attention; empty for measures that are not based on attention weights. note: why a measure
-    has no value. pattern: text of a user's pattern.
-
-    null: of `random_scores`, for the same architecture, inputs and patterns; the other arguments as for it.
+    has neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models
+    (`null`, of `random_scores`). A random model reads only some of the inputs, which makes p conservative. even_share: value
+    under uniform attention, of measures that are based on attention weights. note: why a measure has no value.
     """
-    draws, parsed = Draws(**settings, resamples=resamples, seed=seed), parse_patterns(patterns)
-    inputs = draw_inputs(card, tokenizer, examples, draws, parsed)
+    draws = Draws(**settings, resamples=resamples, seed=seed)
+    inputs = draw_inputs(card, tokenizer, examples, draws)
     notes: dict[str, str] = {}
     scores = scores_of(model, inputs, notes)
     if null.keys() != scores.keys():
@@ -177,12 +154,9 @@ def head_scores(
         for name in {measure, NORM_WEIGHTED.get(measure, measure)} & scores.keys():
             notes[name] = CONSTANT
             scores[name] = np.full_like(scores[name], np.nan)
-    texts = {pattern.measure: pattern.text for pattern in parsed}
     tables = [
         score_rows(measure, values, null[measure].ravel(), inputs, draws).assign(
-            even_share=even.get(measure, np.nan),
-            note=notes.get(measure, ""),
-            pattern=texts.get(measure, ""),
+            even_share=even.get(measure, np.nan), note=notes.get(measure, "")
         )
         for measure, values in scores.items()
     ]
@@ -195,10 +169,8 @@ def random_entries(entry: Mapping[str, Any], draws: Draws) -> list[dict[str, Any
     return [{**entry, "init": "random", "seed": int(seed)} for seed in seeds]
 
 
-def draw_inputs(
-    card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Example], draws: Draws, patterns: Sequence[Pattern] = ()
-) -> Inputs:
-    """The first sentences of a random permutation with the pairs that patterns count, and sequences of random tokens."""
+def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Example], draws: Draws) -> Inputs:
+    """The first sentences of a random permutation, and sequences of random tokens."""
     if not examples:
         raise AtlasError("the corpus of the atlas has no sentence that the model can read: name another corpus.")
     order = np.random.default_rng(draws.seed).permutation(len(examples))[: draws.inputs]
@@ -212,20 +184,13 @@ def draw_inputs(
     on_card = {number for number in (card.pad, card.mask) if number is not None}
     pieces = ordinary_pieces(tokenizer.get_vocab(), special.union(before, after, on_card))
     sequences = repeated_sequences(pieces, before, after, card.max_tokens, draws.inputs, draws.seed)
-    return Inputs(
-        sentences,
-        sorted(sequences, key=lambda sequence: sequence.length),
-        card.pad or 0,
-        card.sep,
-        {pattern.measure: pattern_pairs(pattern, sentences) for pattern in patterns},
-    )
+    return Inputs(sentences, sorted(sequences, key=lambda sequence: sequence.length), card.pad or 0, card.sep)
 
 
 def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | None = None) -> dict[str, Floats]:
     """Measure -> [input, layer, head] of the model of a registry entry; copying, which needs no input, is [1, layer, head].
 
-    NaN if a measure cannot be computed: copying (see `_copying_of`), and norm-weighted attention of a model whose projections
-    are unknown. `notes` is filled with the reasons, by measure.
+    NaN if copying or norm-weighted attention cannot be computed; `notes` is filled with the reasons, by measure.
     """
     model, unembedding = _opened(entry)
     causal = self_attention(model)[0] == DECODER_SELF
@@ -242,7 +207,7 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
     observe = None if norms is None else norms.observer
     for example, maps in each_example(model, inputs.sentences, inputs.pad, reuse_memory=True, values=observe):
         weights = widened(maps)
-        measured = _on_sentence(weights, example, inputs, causal)
+        measured = sentence_measures(weights, example, inputs.sep)
         weighted = {name: np.full(weights.shape[:2], np.nan) for name in NORM_WEIGHTED if name in measured}
         if norms is not None:
             weighted = sentence_measures(norm_weighted(weights, norms.take(example)), example, inputs.sep)
@@ -256,15 +221,10 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
     return {**stacked, OV_COPYING: _copying_of(model, unembedding, reasons)[None]}
 
 
-def _on_sentence(maps: Maps, example: Example, inputs: Inputs, causal: bool) -> dict[str, Floats]:
-    shares = {measure: pattern_share(maps, pairs[example.record], causal) for measure, pairs in inputs.pairs.items()}
-    return sentence_measures(maps, example, inputs.sep) | shares
-
-
 def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
     """Measure -> its value under uniform attention over all tokens that a token can attend to, mean over inputs."""
     values: dict[str, list[float]] = {}
-    shares = [_on_sentence(even_map(len(one.input_ids), causal), one, inputs, causal) for one in inputs.sentences]
+    shares = [sentence_measures(even_map(len(one.input_ids), causal), one, inputs.sep) for one in inputs.sentences]
     shares += [repetition_measures(even_map(len(one.example.input_ids), causal), one, causal) for one in inputs.sequences]
     for of_input in shares:
         for measure, share in of_input.items():
@@ -288,22 +248,21 @@ def _is_windowed(entry: Mapping[str, Any], inputs: Inputs) -> bool:
 
 def mean_over_inputs(values: Floats) -> Floats:
     """[...] mean of [input, ...] over the inputs that have a value; NaN if none has one."""
-    count = (~np.isnan(values)).sum(axis=0)
-    sums = np.nansum(values, axis=0)
-    return np.divide(sums, count, out=np.full(sums.shape, np.nan), where=count > 0)
+    with np.errstate(invalid="ignore"):
+        return np.nansum(values, axis=0) / (~np.isnan(values)).sum(axis=0)
 
 
 def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws: Draws) -> pd.DataFrame:
     """One row per head: measure, layer, head, value, ci_low, ci_high, n, and the columns of `against_null`.
 
-    values: [input, layer, head]; if all are NaN, the rows have no value; null: [draw] values of heads of random models.
+    values: [input, layer, head], may all be NaN; null: [draw] values of heads of random models.
     """
     no_null = dict.fromkeys(NULL_COLUMNS, np.nan)
     if np.isnan(values).all():
         absent = dict.fromkeys(["ci_low", "ci_high", "n"], np.nan)
         return head_rows(np.full(values.shape[1:], np.nan), "value").assign(measure=measure, **absent, **no_null)
     units = None
-    if measure in (SINK, *NORM_WEIGHTED.values(), *inputs.pairs):
+    if measure in (SINK, *NORM_WEIGHTED.values()):
         documents = [example.document for example in sorted(inputs.sentences, key=lambda example: example.record)]
         units = independent_units(documents, "sentences")
     rows = mean_rows(values, draws.resamples, draws.seed, units).assign(measure=measure)
@@ -340,27 +299,11 @@ def sentence_measures(maps: Maps, example: Example, sep: str | None) -> dict[str
     return {name: received(keys) for name, keys in targets.items()}
 
 
-def pattern_share(maps: Maps, pairs: Bools, causal: bool) -> Floats:
-    """[layer, head] mean share of attention that query tokens give to the keys that a pattern [n, n] pairs them with.
-
-    Query tokens without such a key are ignored, and in a causal model pairs with later keys. NaN if no query token has a key.
-    """
-    visible = np.tril(pairs) if causal else pairs
-    queries = visible.any(axis=1)
-    if not queries.any():
-        return np.full(maps.shape[:2], np.nan)
-    shares = np.einsum("lhqk,qk->lhq", maps[:, :, queries].astype(np.float64), visible[queries].astype(np.float64))
-    return np.asarray(shares.mean(axis=-1))
-
-
 def repetition_measures(maps: Maps, sequence: Repeated, causal: bool) -> dict[str, Floats]:
     """Measure -> [layer, head] mean attention weight from tokens of the blocks to one position.
 
-    `previous_token`, `next_token`: the token one position before or after, within the blocks. `duplicate_token`: the other
-    occurrence of the same token. `induction`: the token after the other occurrence.
-
-    A causal model is measured on its second block only, where it has seen the other occurrence, and without `next_token`, which
-    is 0 by construction.
+    `duplicate_token`: the other occurrence of the same token; `induction`: the token after it. A causal model is measured on
+    its second block only, where it has seen the other occurrence, and without `next_token`, which is 0 by construction.
     """
     first = np.arange(sequence.length) + sequence.start
     second = first + sequence.length
@@ -383,33 +326,6 @@ def repetition_measures(maps: Maps, sequence: Repeated, causal: bool) -> dict[st
 # --- inputs -----------------------------------------------------------------------------------------------------------
 
 
-def pattern_pairs(pattern: Pattern, examples: Sequence[Example]) -> dict[int, Bools]:
-    """[n, n] for each record, whether a pattern pairs a query token (row) with a key token."""
-    described = importlib.util.spec_from_file_location(f"pattern_{pattern.path.stem}", pattern.path)
-    assert described is not None
-    assert described.loader is not None
-    module = importlib.util.module_from_spec(described)
-    what = f"{pattern.path} cannot be imported"
-    by_record: dict[int, Bools] = {}
-    try:
-        described.loader.exec_module(module)
-        for example in examples:
-            what = f"the function fails on example {example.id}"
-            by_record[example.record] = np.asarray(getattr(module, pattern.function)(example))
-    except Exception as error:  # a user's module and function may raise anything
-        reason = f"{type(error).__name__}: {first_line(error, 200)}"
-        raise AtlasError(f"pattern '{pattern.text}': {what} ({reason}).") from error
-    for example in examples:
-        n, pairs = len(example.tokens), by_record[example.record]
-        if pairs.shape != (n, n) or pairs.dtype != bool:
-            raise AtlasError(
-                f"pattern '{pattern.text}': the function returns {pairs.dtype} of shape {pairs.shape} for example "
-                f"{example.id}; it must return a boolean matrix of shape ({n}, {n}): a row and a column for each token, "
-                "special tokens included."
-            )
-    return by_record
-
-
 def ordinary_pieces(vocabulary: Mapping[str, int], special: frozenset[int]) -> list[int]:
     """Ids of ordinary tokens: neither special nor unused."""
     return sorted(number for piece, number in vocabulary.items() if number not in special and not _UNUSED.match(piece))
@@ -418,7 +334,7 @@ def ordinary_pieces(vocabulary: Mapping[str, int], special: frozenset[int]) -> l
 def repeated_sequences(
     pieces: Sequence[int], before: Sequence[int], after: Sequence[int], max_tokens: int, count: int, seed: int
 ) -> list[Repeated]:
-    """Sequences with a repeated block of distinct random tokens, of `SHORTEST` to `LONGEST` tokens, or as many as fit.
+    """Sequences with a repeated block of `SHORTEST` to `LONGEST` distinct random tokens, or as many as fit.
 
     pieces: ids to draw from; before, after: ids of the special tokens at the start and end of a text.
     """
@@ -427,11 +343,6 @@ def repeated_sequences(
         raise AtlasError(
             f"max_tokens: a block of {SHORTEST} word pieces does not fit twice into the model's longest input, "
             f"{max_tokens} word pieces; use another model."
-        )
-    if len(pieces) < LONGEST:
-        raise AtlasError(
-            f"tokenizer.json: the vocabulary has {len(pieces)} ordinary word pieces, but a block needs {LONGEST}: use another "
-            "model."
         )
     generator = np.random.default_rng(seed)
     sequences = []
@@ -486,8 +397,8 @@ def _copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reason
 def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | None]:
     """The part of a model that reads text, with the attention engine installed, and its unembedding [token, hidden] or None.
 
-    In a model with tied embeddings the unembedding is the input embedding, whether or not its file contains the rest of a
-    language-model head. The transformation before the unembedding of a masked-LM head is ignored, as are layer norms.
+    With tied embeddings the unembedding is the input embedding. Layer norms and the transformation before the unembedding of a
+    masked-LM head are ignored.
     """
     from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
 

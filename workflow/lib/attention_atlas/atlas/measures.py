@@ -41,8 +41,7 @@ class HeadMeasures:
     """One row per head: layer and head from 1, and each measure with its interval, null distribution and q, in columns.
 
     By measure: why it is missing, the smallest number of examples of any head, why it says nothing about heads, and its value
-    for a head without the effect where this depends on the examples. declared: measures that a table declares, by its source;
-    by_interval: measures whose q follows from the intervals of the heads.
+    for a head without the effect where this depends on the examples.
     """
 
     table: pd.DataFrame
@@ -50,19 +49,9 @@ class HeadMeasures:
     examples: dict[str, int] = field(default_factory=dict)
     warnings: dict[str, str] = field(default_factory=dict)
     chances: dict[str, float] = field(default_factory=dict)
-    declared: dict[Source, tuple[Measure, ...]] = field(default_factory=dict)
-    by_interval: set[str] = field(default_factory=set)
-
-    def of(self, source: Source) -> tuple[Measure, ...]:
-        return self.declared.get(source, source.measures)
 
     def chance_of(self, measure: Measure) -> float | None:
         return self.chances.get(measure.name, measure.chance)
-
-    def known_chances(self) -> dict[str, float]:
-        """Measure -> its value for a head without the effect, where known."""
-        values = {measure.name: self.chance_of(measure) for source in SOURCES for measure in self.of(source)}
-        return {name: float(value) for name, value in values.items() if value is not None and not pd.isna(value)}
 
 
 def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
@@ -82,7 +71,7 @@ def why_not_ranked(values: pd.Series, inside: pd.Series | None = None) -> str:
     return ""
 
 
-def unranked(table: pd.DataFrame, names: Sequence[str], chances: Mapping[str, float]) -> dict[str, str]:
+def unranked(table: pd.DataFrame, names: Sequence[str], chances: Mapping[str, float | None]) -> dict[str, str]:
     """Measure -> why its ranks say nothing, for those of some numeric measures of heads.tsv that cannot be ranked."""
     reasons = {name: why_not_ranked(table[name], inside_null(table, name, chances.get(name))) for name in names}
     return {name: reason for name, reason in reasons.items() if reason}
@@ -111,9 +100,7 @@ def read_measures(
 
 def _add_source(measured: HeadMeasures, source: Source, frames: Mapping[str, pd.DataFrame], layers: int, heads: int) -> None:
     table = frames[source.table]
-    if source.further:
-        measured.declared[source] = source.further(table)
-    names = [measure.name for measure in measured.of(source)]
+    names = [measure.name for measure in source.measures]
     if source.chances:
         measured.chances |= {name: value for name, value in source.chances(table).items() if name in names}
     source_rows = source.select(table)
@@ -146,11 +133,8 @@ def _add_source(measured: HeadMeasures, source: Source, frames: Mapping[str, pd.
 
 
 def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
-    """Add q over heads to the measures of a source that have intervals and a chance value, but no null distribution.
-
-    A simultaneous interval of two directions gives the p of the better one, corrected for the choice.
-    """
-    for measure in measured.of(source):
+    """Add q over heads to the measures of a source that have intervals and a chance value, but no null distribution."""
+    for measure in source.measures:
         null_low, _, q = null_of(measure.name)
         low, high = ends_of(measure.name)
         chance, table = measured.chance_of(measure), measured.table
@@ -161,25 +145,24 @@ def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
             p[tested] = corrected_p(p[tested], "bh", 0, LEVEL)
             # Not inserted: pandas warns of tables with columns inserted one by one.
             measured.table = pd.concat([table, pd.DataFrame({q: p}, index=table.index)], axis=1)
-            measured.by_interval.add(measure.name)
 
 
 def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFrame:
     """One row per measure, columns `MEASURES`; its interval, null distribution and q are further columns of heads.tsv.
 
-    n: number of examples (n_unit), the smallest of any head; null: source of the values in its null distribution; chance: value
-    of a head without the effect; inside_null: number of heads that cannot be distinguished from such heads; about: the measure
-    that names the object of a value; note: why it is missing; warning: why it says nothing about heads; calibration: what its
-    values are compared with, or why they are not compared, and why they are not ranked.
+    n: number of examples (n_unit), the smallest of any head; chance: value of a head without the effect; inside_null: number of
+    heads that cannot be distinguished from such heads; note: why it is missing; warning: why it says nothing about heads;
+    calibration: what its values are compared with, or why they are not compared, and why they are not ranked.
     """
     table, rows = measured.table, []
-    unrankable = unranked(table, numeric(table), measured.known_chances())
+    chances = {measure.name: measured.chance_of(measure) for source in SOURCES for measure in source.measures}
+    unrankable = unranked(table, numeric(table), chances)
     for source in SOURCES:
-        for measure in measured.of(source):
-            name, chance = measure.name, measured.chance_of(measure)
+        for measure in source.measures:
+            name, chance = measure.name, chances[measure.name]
             present = name in table
             inside = inside_null(table, name, chance) if present else None
-            text = calibration(measure, source, table, chance, name in measured.by_interval)
+            text = calibration(measure, source, table, chance)
             rows.append(
                 {
                     "measure": name,
@@ -200,9 +183,7 @@ def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFr
     return pd.DataFrame(rows, columns=MEASURES).astype({"n": "Int64", "inside_null": "Int64"})
 
 
-def calibration(
-    measure: Measure, source: Source, table: pd.DataFrame, chance: float | None = None, by_interval: bool = False
-) -> str:
+def calibration(measure: Measure, source: Source, table: pd.DataFrame, chance: float | None = None) -> str:
     """What the values of a measure are compared with, or why they are not, and why it has no interval, in sentences."""
     if measure.name not in table:
         return "Not measured: see the note."
@@ -210,9 +191,7 @@ def calibration(
         return "Categorical: not tested."
     null_low, _, q_name = null_of(measure.name)
     q = ""
-    if by_interval:
-        q = "q over all heads, from their intervals."
-    elif q_name in table and table[q_name].notna().any():
+    if q_name in table and table[q_name].notna().any():
         q = "p adjusted for all heads." if measure.adjusted else "q over all heads."
     if measure.null and null_low in table:
         said = f"Compared with {measure.null}; {q or 'too few draws for q.'}"
@@ -246,24 +225,6 @@ def inside_null(table: pd.DataFrame, name: str, chance: float | None = None) -> 
     if chance is not None and not pd.isna(chance) and low in table and high in table:
         return (table[low] <= chance) & (table[high] >= chance)
     return None
-
-
-def heads(
-    tables: Mapping[str, pd.DataFrame],
-    model: str,
-    shape: Sequence[int],
-    table_models: Mapping[str, str],
-    skip_reasons: Mapping[str, str],
-) -> dict[str, pd.DataFrame]:
-    """heads: model, layer, head and one column per measure of single heads from all studies; measures: see `measure_rows`.
-
-    table_models: table -> the model whose heads it measures: the run's model, or one trained from it.
-    """
-    if not tables:
-        raise AtlasError("the run builds no study that measures single heads: name one in the run.")
-    measured = read_measures(tables, shape[0], shape[1], skip_reasons)
-    named = pd.concat([pd.Series(model, measured.table.index, name="model"), measured.table], axis=1)
-    return {"heads": named, "measures": measure_rows(measured, table_models)}
 
 
 _SHARES = {measure.name: measure.shares for source in SOURCES for measure in source.measures}

@@ -18,7 +18,7 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
-from attention_atlas.atlas.measures import inside_null, measure_rows, read_measures, takes_few_values, why_not_ranked
+from attention_atlas.atlas.measures import inside_null, measure_rows, read_measures, why_not_ranked
 from attention_atlas.atlas.sentences import COLUMNS_OF_KINDS
 from attention_atlas.attention.cache import CachedExample, read_attention, widened
 from attention_atlas.corpora.alignment import without_space_mark
@@ -32,11 +32,10 @@ from attention_atlas.workflow.shown import page
 
 ASSETS = RESOURCES / "atlas"
 _MOST_WEIGHTS = 1_200_000
-"""Maximum number of weights of all sentences on the page, one byte each (a third more in base64), so that it opens fast."""
+"""Maximum number of weights of all sentences on the page, one byte each, so that it opens fast."""
 _DIGITS, _DIGITS_OF_ENDS = 6, 4
 """Significant digits of values, and of intervals and null distributions (the page shows four)."""
-_NAMED = 3
-_KINDS = 8
+_NAMED, _KINDS = 3, 8
 _RAMPS = {"plain": "viridis", "signed": "PuOr_r"}
 
 
@@ -54,12 +53,8 @@ def data_of_page(page: str) -> dict[str, Any]:
 
 
 def percentiles(values: Sequence[float | None]) -> list[float | None]:
-    """Percentile of each head: heads with lower values, and half of those with the same value; None if there is no value,
-    and for all heads if the measure `takes_few_values`.
-    """
+    """Percentile of each head: heads with lower values, and half of those with the same value; None if there is no value."""
     numbers = pd.Series(values, dtype=np.float64)
-    if takes_few_values(numbers):
-        return [None] * len(numbers)
     shares = 100 * (numbers.rank() - 0.5) / int(numbers.count())
     return [None if np.isnan(share) else round(float(share), 1) for share in shares]
 
@@ -123,9 +118,8 @@ def relation_cards(table: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[
 def sentence_data(
     cached: Iterable[CachedExample], examples: Mapping[int, Example], limits: Mapping[str, int], most_weights: int
 ) -> list[dict[str, Any]]:
-    """The first sentences that are short enough: text, tokens, and attention weights of all heads in steps of 1/255.
-
-    data: bytes [layer x head, n, n] in base64, row = query token. At most `most_weights` weights, but at least one sentence.
+    """The first sentences that are short enough: text, tokens, and attention weights of all heads in steps of 1/255, as bytes
+    [layer x head, n, n] in base64, row = query token. At most `most_weights` weights, but at least one sentence.
     """
     sentences: list[dict[str, Any]] = []
     weights = 0
@@ -144,10 +138,7 @@ def sentence_data(
 
 
 def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], limits: Mapping[str, int], shown: int) -> str:
-    """How many sentences the page shows, and why the others are not shown.
-
-    dropped: id, reason, detail of records; lengths: number of tokens of each sentence that the model can read.
-    """
+    """How many sentences the page shows, and why others are not; lengths: tokens of each sentence that the model can read."""
     count = len(lengths) + len(dropped)
     parts = [f"{shown} of {count} {'sentence' if count == 1 else 'sentences'} shown"]
     too_long = sum(length > limits["max_tokens"] for length in lengths)
@@ -244,8 +235,7 @@ def atlas(
 ) -> str:
     """The page of the atlas as HTML text.
 
-    What depends on sentences is by model, the run's model first, and empty in a run that has none: the first shard of those
-    that the page shows, tables of `sentences.attended` and `clark2019/dependency_head_relations`. page_tables: of the compared
+    What depends on sentences is by model, the run's model first, and empty in a run that has none. page_tables: of the compared
     models, as for `measures.read_measures`; matches: their heads matched with those of the run's model.
     """
     places = heads[PLACE]
@@ -272,7 +262,7 @@ def atlas(
     data = of_model(name, heads, measures)
     data |= {"matches": match_cards(matches, shapes, places), "others": []}
     for model, tables in list(page_tables.items())[1:]:
-        measured = read_measures(tables, shapes[model][0], shapes[model][1])
+        measured = read_measures(tables, *shapes[model])
         listed = measure_rows(measured, dict.fromkeys(tables, model))
         # pandas warns of tables that merges left in many blocks: a copy has one. Colour scales are the same for all models.
         data["others"].append({**of_model(model, measured.table.copy(), listed), "ramps": {}})

@@ -5,8 +5,7 @@ The relation is chosen on one half of the documents (`methods.head_relations`); 
 A word carries the relation of a head if the head attends from it: the dependent or the head of the relation, depending on the
 direction. A masked language model predicts the word itself, masked in its sentence; a causal one predicts the next token.
 Masking any head changes the loss a little. Each word of the relation is therefore paired with a word of the same sentence that
-does not carry it: with the same part of speech if possible, and with the closest frequency in the corpus.
-The effect is the mean over pairs of the loss change on the word of the relation minus the loss change on the matched word.
+does not carry it. The effect is the mean over pairs of the loss change on the first minus that on the second.
 """
 
 from __future__ import annotations
@@ -29,14 +28,8 @@ from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
-from attention_atlas.methods.dependency_scoring import (
-    DEPENDENT_TO_HEAD,
-    DIRECTIONS,
-    Gold,
-    gather_gold,
-    predicted_words,
-    score,
-)
+from attention_atlas.methods import dependency_scoring as scoring
+from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD, DIRECTIONS, Gold, gather_gold
 from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.methods.head_relations import NONE, testing_half
 from attention_atlas.methods.head_tables import Units, independent_units
@@ -86,20 +79,18 @@ def relation_effects(
     mlm_head_facts: Annotated[HeadFacts, read_head_facts],
     examples: Examples,
     relations: pd.DataFrame,
-    causal_effects: Mapping[str, int],
+    settings: Mapping[str, int],
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Accuracy of norm-weighted maps on the first relation of each head, and effects of masking heads.
-
-    relations: of each head on these sentences, columns `HEAD_RELATIONS`.
+    """Accuracy of norm-weighted maps on the first relation of each head (`relations`), and effects of masking heads.
 
     weights, columns `RELATION_WEIGHTS`: norm: accuracy of the head on words of its relation by norm-weighted attention; value:
     norm minus the accuracy by attention weights, with interval, p by exchanges within units, and q over heads. effects, columns
     `CAUSAL_EFFECTS`: value: relation_change minus matched_change, in nats; loss: mean loss on the words of the relation with
     all heads; language_model: the language-model head. note: why there is no value.
     """
-    chosen = Chosen(**causal_effects, resamples=resamples, seed=seed)
+    chosen = Chosen(**settings, resamples=resamples, seed=seed)
     first = relations[(relations["rank"] == 1) & (relations["relation"] != NONE)].reset_index(drop=True)
     gold = gather_gold(examples)
     tested = testing_half(gold.units, seed)[gold.units.of_item]
@@ -169,9 +160,9 @@ def _right_words(
         special = np.asarray(example.word)[unit_starts(example.word)] == SPECIAL
         weights = widened(maps)
         both = (weights, norm_weighted(weights, norms.take(example)))
-        picked[example.record] = [predicted_words(to_words(of_map, example.word), special) for of_map in both]
+        picked[example.record] = [scoring.predicted_words(to_words(of_map, example.word), special) for of_map in both]
     by_map = zip(*(picked[example.record] for example in examples), strict=True)
-    return [score(np.concatenate(of_map), gold, AS_PUBLISHED).heads for of_map in by_map]
+    return [scoring.score(np.concatenate(of_map), gold, AS_PUBLISHED).heads for of_map in by_map]
 
 
 # --- words of a relation and their matches ----------------------------------------------------------------------------
@@ -206,7 +197,8 @@ def matched_pairs(
 ) -> list[Pair]:
     """Up to `most` randomly drawn pairs of a relation; words without a possible match are skipped.
 
-    frequencies: counts of lower-cased words; usable: record -> positions of the words that the model can predict, in order.
+    A word is matched with one of the same part of speech if possible, and of the closest frequency in the corpus. frequencies:
+    counts of lower-cased words; usable: record -> positions of the words that the model can predict, in order.
     """
     pairs = []
     for example in examples:
@@ -346,8 +338,8 @@ def effect_of(
     """
     units = independent_units(documents, "sentences")
     if units.name == "sentences":
-        _, numbers = np.unique([pair.record for pair in pairs], return_inverse=True)
-        units = Units(numbers.astype(np.intp), int(numbers.max()) + 1, "sentences")
+        numbers = pd.factorize(np.array([pair.record for pair in pairs]), sort=True)[0].astype(np.intp)
+        units = Units(numbers, int(numbers.max()) + 1, "sentences")
     sizes = units.sizes()
     sums = units.sums(np.stack([relation - matched, relation], axis=1))
     low = high = np.full(2, np.nan)

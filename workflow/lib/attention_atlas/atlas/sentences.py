@@ -44,8 +44,7 @@ def of_model(
 ) -> dict[str, pd.DataFrame]:
     """Measure every head of a model on the sentences of a treebank (over word pieces), with the options as published.
 
-    Tables in the form of those of the studies: surface, head_relations, and types (`guan2020/head_types` without the features;
-    no rows if the clusters of heads cannot be named); and `attended`.
+    `attended`, and tables in the form of those of the studies: surface, head_relations, types (without the features of heads).
     """
     gold = gather_gold(examples)
 

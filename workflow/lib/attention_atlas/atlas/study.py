@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from attention_atlas.atlas.head_measures import HEAD_SCORES, MEASURES, MODEL_TABLES, parse_patterns
+from attention_atlas.atlas.head_measures import HEAD_SCORES, MEASURES, MODEL_TABLES
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_measures import Source
 from attention_atlas.workflow.config import check_known
@@ -25,9 +25,7 @@ ROLES = {
         "of the run makes are made on it.",
     ),
     "shown": Role(
-        "sentences",
-        "the sentences that the page shows, at level tokens, in place of `sentences`. Heads are still measured on `sentences`.",
-        example="my-sentences",
+        "sentences", "the sentences that the page shows, at level tokens, in place of `sentences`.", example="my-sentences"
     ),
 }
 
@@ -50,26 +48,18 @@ def pairs(config: Config, run: str) -> list[Pair]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Check that compared models are known, that patterns are valid, and that both have sentences cached over word pieces."""
+    """Check that compared models are known and have sentences cached over word pieces."""
     settings = config["runs"][run][ID]
     for name in settings.get("compared", []):
         check_known(name, config["models"], "model", f"{place}.compared")
         if name == study_model(config, run, ID):
             raise AtlasError(f"config: {place}.compared: '{name}' is the model of the atlas itself: name other models.")
-    try:
-        parse_patterns(settings["patterns"])
-    except AtlasError as error:
-        raise AtlasError(f"config: {place}.patterns: {error}") from error
-    measured = "heads are measured"
-    for key, what in {"patterns": measured, "compared": "models are compared", "shown": measured}.items():
+    for key, what in {"compared": "models are compared", "shown": "heads are measured"}.items():
         if "sentences" not in settings and settings.get(key):
             raise AtlasError(f"config: {place}.{key}: {what} on sentences: name a corpus under {place}.sentences.")
     for role in ROLES:
         if role in settings and config["corpora"][settings[role]]["level"] != "tokens":
             raise AtlasError(f"config: {place}.{role}: the corpus '{settings[role]}' must have level: tokens.")
-
-
-# --- tables of single heads of a run ----------------------------------------------------------------------------------
 
 
 def head_sources() -> dict[str, Source]:
@@ -140,9 +130,6 @@ def table_models(inputs: StudyInputs, run: str) -> dict[str, str]:
     return {table: measured(table, path) for table, path in head_tables(inputs, run).items()}
 
 
-# --- models on the page -----------------------------------------------------------------------------------------------
-
-
 def page_tables(inputs: StudyInputs, run: str) -> dict[str, dict[str, str]]:
     """Model -> table -> file of what all compared models are measured by, the run's model first; empty without others."""
     compares = inputs.config["runs"][run][ID].get("compared") and has_sentences(inputs.config, run)
@@ -184,28 +171,19 @@ def relations(inputs: StudyInputs, run: str) -> dict[str, str]:
     return by_model | ({inputs.base_model(run): of_base} if of_base else {})
 
 
-# --- for measuring jobs -----------------------------------------------------------------------------------------------
-
-
 def random_scores(config: Config, run: str, model: str) -> str:
     """Scores of random weights in the architecture of a model; models that read the same examples share them."""
     return f"results/{run}/{ID}/models/{tokenised_by(config, model)}/random_scores.safetensors"
 
 
 def mlm_head(config: Config, run: str, model: str, suffix: str) -> str:
-    """Masked-LM head of a model (safetensors), or its description (json), trained if the checkpoint has no such head.
-
-    On the segments of Clark et al. if the run needs one there, so that only one is trained; otherwise on the atlas's sentences.
+    """Masked-LM head of a model (safetensors), or its description (json): that of Clark et al. if the run needs one there, so
+    that only one is trained; otherwise on the atlas's sentences.
     """
     clark = config["runs"][run].get("clark2019", {})
     shared = "segments" in clark and study_model(config, run, "clark2019") == model
     corpus = clark["segments"] if shared else config["runs"][run][ID]["sentences"]
     return f"results/{run}/models/{model}/mlm_head/{corpus}.{suffix}"
-
-
-def pattern_files(config: Config, run: str) -> list[str]:
-    """Files that define the run's attention patterns."""
-    return sorted({str(pattern.path) for pattern in parse_patterns(config["runs"][run][ID]["patterns"])})
 
 
 STUDY = Study(

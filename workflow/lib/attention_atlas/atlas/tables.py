@@ -1,4 +1,4 @@
-"""Tables of the atlas: all measures, and findings across papers.
+"""What the atlas shows: correlations between measures of heads, all measures, and findings across papers.
 
 A finding is a statement of one study about heads, tested on measures of another study of the same heads; its verdict comes from
 the test of its statistic within layers (`within_verdict`), since depth alone can make two measures correlate.
@@ -6,20 +6,21 @@ the test of its statistic within layers (`within_verdict`), since depth alone ca
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from types import MappingProxyType
+from textwrap import wrap
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import seaborn as sns
+from scipy.cluster.hierarchy import leaves_list, linkage
+from scipy.spatial.distance import squareform
 from scipy.stats import mannwhitneyu
 
 from attention_atlas.atlas.correlations import (
     LEAST,
     LEVEL,
-    ROUNDING,
     Draws,
     drawn_heads,
     shuffle_p,
@@ -28,18 +29,21 @@ from attention_atlas.atlas.correlations import (
     within_layers,
 )
 from attention_atlas.atlas.measures import MOST_HEADS, chances_of, inside_null, why_not_ranked
+from attention_atlas.figures.style import BLACK, DIVERGING, PAGE, SMALLEST, TALLEST, DrawnFigure, page_figure, plain
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.published.compare import UNDECIDED, claim_verdict
 from attention_atlas.stats.intervals import percentile_interval
 from attention_atlas.stats.simultaneous import corrected_p, too_few_draws
-from attention_atlas.workflow.shown import table
+from attention_atlas.workflow.shown import figure, table
 
 Floats = npt.NDArray[np.float64]
+_LINE, _ROW = 46, 0.19
+"""Characters per line of a title, which has at most two lines; inches per measure."""
 Overall = tuple[float, float, float]
 """Statistic over all heads, and the ends of its 95 % interval by bootstrap over heads."""
 FINDINGS = [
     *("finding", "statistic", "value", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n", "verdict"),
-    *("within_low", "within_high", "measure_a", "model_a", "measure_b", "model_b"),
+    *("measure_a", "model_a", "measure_b", "model_b"),
 ]
 _VERTICAL = ("vertical", "dense_vertical")
 
@@ -83,6 +87,70 @@ QUESTIONS = (
         "Spearman of importance with the change in score when the head is masked", -1,
     ),
 )  # fmt: skip
+
+
+@figure(
+    id="correlations",
+    number="Correlations",
+    title="Rank correlations between measures of heads",
+    reads=("correlations", "measures"),
+    files=("correlations.tsv", "findings.tsv", "findings.html"),
+)
+def correlation_map(correlations: pd.DataFrame, measures: pd.DataFrame) -> DrawnFigure:
+    """Spearman correlations over heads between all measures that can be ranked, similar ones side by side; columns have the
+    numbers of the rows. Dot: p < 0.05 after Holm's correction when heads are shuffled within their layers. Cross: related by
+    definition (both count the same weights, or rank heads by breadth), not tested. findings.tsv tests findings that link two
+    studies.
+    """
+    titles = measures.set_index("measure")["title"]
+    values = _square(correlations, "spearman").fillna(0.0)
+    values = values.mask(np.eye(len(values), dtype=bool), 1.0)
+    names = _similar_side_by_side(values)
+    drawn, ((axis,),) = page_figure(1, 1, PAGE, min(_ROW * len(names) + 0.6, TALLEST - 0.8))
+    sns.heatmap(
+        values.loc[names, names],
+        cmap=DIVERGING,
+        vmin=-1,
+        vmax=1,
+        cbar_kws={"label": "Spearman correlation over heads", "shrink": 0.6, "pad": 0.02},
+        ax=axis,
+    )
+    significant, definitional = correlations["p_holm"] < LEVEL, correlations["definitional"]
+    for is_marked, marker, size in ((significant, "o", 2.0), (definitional, "x", 3.0)):
+        marked = _square(correlations.assign(marked=is_marked.astype(float)), "marked").loc[names, names]
+        rows, columns = np.nonzero(marked.to_numpy() == 1)
+        axis.plot(columns + 0.5, rows + 0.5, marker, color=BLACK, markersize=size, markeredgewidth=0.6)
+    numbers = [str(number) for number in range(1, len(names) + 1)]
+    places = np.arange(len(names)) + 0.5
+    axis.set_xticks(places, numbers, rotation=90, fontsize=SMALLEST)
+    wrapped = ("\n".join(wrap(str(titles.get(name, name)), _LINE, max_lines=2, placeholder=" …")) for name in names)
+    labels = [f"{plain(title)}  {number}" for title, number in zip(wrapped, numbers, strict=True)]
+    axis.set_yticks(places, labels, rotation=0, fontsize=SMALLEST, linespacing=0.95)
+    axis.tick_params(length=0)
+    axis.set_xlabel("")
+    axis.set_ylabel("")
+    tested = correlations["p"].notna()
+    count = f"n = {int(correlations['n'].max()) if len(correlations) else 0} heads; {tested.sum()} pairs tested"
+    if tested.any() and correlations.loc[tested, "p_holm"].isna().all():
+        count += f"; {too_few_draws('p_holm', int(tested.sum()), LEVEL, 'shuffles').rstrip('.')}"
+    return DrawnFigure(drawn, correlations, count)
+
+
+def _square(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """A column of pairs as a symmetric matrix of measures."""
+    names = list(dict.fromkeys([*table["measure_a"], *table["measure_b"]]))
+    triangle = table.pivot(index="measure_a", columns="measure_b", values=column).reindex(index=names, columns=names)
+    return triangle.combine_first(triangle.T).loc[names, names].copy()
+
+
+def _similar_side_by_side(values: pd.DataFrame) -> list[str]:
+    """Measures in the order of average linkage; the sign of a correlation is ignored."""
+    names = [str(name) for name in values.columns]
+    if len(names) <= 2:
+        return names
+    distances = np.clip(1 - np.abs(values.to_numpy()), 0, None)
+    order = leaves_list(linkage(squareform(distances, checks=False), method="average"))
+    return [names[place] for place in order]
 
 
 @table(
@@ -131,7 +199,7 @@ def findings(
     listed = measures.set_index("measure")
     warnings = listed["warning"].dropna().astype(str).to_dict()
     model_of = listed["model"].dropna().astype(str).to_dict()
-    frame = finding_rows(heads, Draws(resamples, shuffles, seed), LEVEL, warnings, chances_of(measures), model_of)
+    frame = finding_rows(heads, Draws(resamples, shuffles, seed), warnings, chances_of(measures), model_of)
     needed = [name for question in QUESTIONS for name in question.needs]
     notes = [
         "A finding may link measures of different models (columns model_a and model_b): those trained further from one model, "
@@ -139,7 +207,7 @@ def findings(
         "Interval of the value: bootstrap over heads. p: two-sided test of the statistic within layers by shuffling heads "
         "within their layers, for each finding by itself; p_holm: adjusted for all tested findings (Holm).",
         f"Verdict: undecided unless p_holm < {LEVEL}; then a finding holds where the statistic within layers has the sign that "
-        f"it claims. within_low to within_high: its {100 * (1 - LEVEL):.0f} % interval, for each finding by itself.",
+        "it claims.",
         f"{len(QUESTIONS) - len(frame)} of {len(QUESTIONS)} findings are left out: the run does not measure them, or ranks of "
         "their measures say nothing (fewer than five different values over heads, most heads tied with another one, at least "
         f"{100 * MOST_HEADS:.0f} % of heads that cannot be distinguished from heads without the effect, or a warning).",
@@ -153,18 +221,15 @@ def findings(
 def finding_rows(
     heads: pd.DataFrame,
     draws: Draws,
-    level: float = LEVEL,
-    warnings: Mapping[str, str] = MappingProxyType({}),
-    chances: Mapping[str, float] = MappingProxyType({}),
-    models: Mapping[str, str] = MappingProxyType({}),
+    warnings: Mapping[str, str],
+    chances: Mapping[str, float],
+    models: Mapping[str, str],
 ) -> pd.DataFrame:
     """One row per question that can be tested on the measures of the run, columns `FINDINGS`.
 
-    value: over all heads, with its interval ci_low to ci_high by bootstrap over heads; it may be due to depth alone.
-    within_layers: the same statistic within layers: the correlation of ranks minus their means by layer; for a group of heads,
-    over pairs of heads of the same layer. p: two-sided test of within_layers by shuffling heads within their layers.
-    p_holm: p adjusted for all tested findings (Holm). within_low, within_high: interval of within_layers, not adjusted for the
-    number of findings (`null_interval`). verdict: from `within_verdict` with p_holm.
+    value, ci_low, ci_high: over all heads, may be due to depth alone. within_layers: the same statistic within layers: of ranks
+    minus their means by layer; for a group of heads, over pairs of heads of the same layer. p: two-sided test of within_layers
+    by shuffling heads within their layers; p_holm: adjusted for all tested findings; verdict: see `within_verdict`.
 
     warnings, chances, models: by measure, why it says nothing about heads, its value without an effect, and its model.
     """
@@ -179,12 +244,12 @@ def finding_rows(
         if np.isfinite(within):
             facts = (question.statement, question.statistic, *overall, within, shuffle_p(within, shuffled), np.nan)
             of = [part for name in question.needs for part in (name, models.get(name, ""))]
-            rows.append([*facts, len(complete), "", *null_interval(within, shuffled, level, question.grouped), *of])
+            rows.append([*facts, len(complete), "", *of])
             signs.append(question.sign)
     frame = pd.DataFrame(rows, columns=FINDINGS)
-    frame["p_holm"] = corrected_p(frame["p"], "holm", 1 / (1 + draws.shuffles), level)
+    frame["p_holm"] = corrected_p(frame["p"], "holm", 1 / (1 + draws.shuffles), LEVEL)
     decided = zip(frame["within_layers"], frame["p_holm"], signs, strict=True)
-    return frame.assign(verdict=[within_verdict(within, p, sign, level) for within, p, sign in decided])
+    return frame.assign(verdict=[within_verdict(within, p, sign) for within, p, sign in decided])
 
 
 def _testable(question: Question, heads: pd.DataFrame, complete: pd.DataFrame, chances: Mapping[str, float]) -> bool:
@@ -198,39 +263,12 @@ def _testable(question: Question, heads: pd.DataFrame, complete: pd.DataFrame, c
     )
 
 
-def within_verdict(within: float, p: float, sign: int, level: float) -> str:
-    """The verdict on a finding, by the two-sided test of its statistic within layers.
+def within_verdict(within: float, p: float, sign: int) -> str:
+    """The verdict on a finding, by the two-sided test of its statistic within layers (p is NaN with too few shuffles).
 
-    `undecided` unless p < level (NaN: too few shuffles); then `holds` if the statistic has the sign of the finding, and `does
-    not hold` if it has the opposite sign. If two measures are independent given the layer, the verdict is `holds` with a
-    probability of at most level / 2.
+    If two measures are independent given the layer, it is `holds` with a probability of at most `LEVEL` / 2.
     """
-    return claim_verdict(within * sign > 0) if p < level else UNDECIDED
-
-
-def null_interval(observed: float, shuffled: Floats, level: float, grouped: bool = False) -> tuple[float, float]:
-    """Interval of a statistic within layers, from [shuffle] its values after shuffles: it excludes 0 exactly if p < level.
-
-    The statistic is transformed to stabilise its variance: the inverse hyperbolic tangent of a correlation (Fisher 1921, On the
-    probable error of a coefficient of correlation), for a group the arcsine of a probability minus 1/2. The half-width is the
-    largest statistic after shuffles that the test does not reject; with too few shuffles it is the whole range. In simulations
-    of 6 layers of 12 heads, 95 % intervals cover in 93 to 96 % of data sets, but in 77 % for a correlation of 0.95.
-    """
-    largest = 0.5 if grouped else 1.0
-    # p < level if at most this many shuffles are as far from 0 as the observed statistic.
-    allowed = math.ceil(level * (len(shuffled) + 1) - 1e-9) - 2
-    if allowed < 0:
-        return -largest, largest
-    critical = np.sort(np.abs(shuffled))[::-1][allowed] + ROUNDING
-    # The transformation of a correlation of 1 is infinite.
-    shares = np.clip(np.array([observed, critical]) / largest, ROUNDING - 1, 1 - ROUNDING)
-    if grouped:
-        centre, reach = np.arcsin(shares)
-        low, high = np.sin(np.clip([centre - reach, centre + reach], -np.pi / 2, np.pi / 2))
-    else:
-        centre, reach = np.arctanh(shares)
-        low, high = np.tanh([centre - reach, centre + reach])
-    return float(largest * low), float(largest * high)
+    return claim_verdict(within * sign > 0) if p < LEVEL else UNDECIDED
 
 
 def _tested(question: Question, complete: pd.DataFrame, draws: Draws) -> tuple[Overall, float, Floats]:

@@ -22,10 +22,6 @@ from attention_atlas.figures.style import NOTE, VERMILION, plain
 
 LEFT, RIGHT = 0.36, 0.64
 """Where the columns of words end and start."""
-LONGEST = 14
-"""Maximum number of characters of a word before it is shortened."""
-_HEAD_TICKS, _LAYER_TICKS = 4, 8
-"""Maximum number of ticks of an axis."""
 _LINED = 24
 """Maximum number of rows or columns for lines between cells."""
 _ANGLES = tuple(math.radians(angle) for angle in (90, 270, 0, 180, 45, 135, 315, 225))
@@ -68,7 +64,7 @@ def draw_attention_lines(
     axes.axis("off")
 
 
-def shortened(word: str, longest: int = LONGEST) -> str:
+def shortened(word: str, longest: int = 14) -> str:
     """A word, or its start and an ellipsis, so that a column of words keeps its width."""
     return word if len(word) <= longest else word[: longest - 1] + "…"
 
@@ -93,8 +89,8 @@ def draw_head_grid(
     if marked:
         rows, columns = (np.array(places) - 0.5 for places in zip(*marked, strict=True))
         axes.plot(columns, rows, "o", color="black", markersize=2.2, markeredgewidth=0)
-    number_ticks(axes, "x", heads, _HEAD_TICKS)
-    number_ticks(axes, "y", layers, _LAYER_TICKS)
+    number_ticks(axes, "x", heads, 4)
+    number_ticks(axes, "y", layers, 8)
     return image
 
 

@@ -36,17 +36,11 @@ NOTE = "#555555"
 """Colour of footnotes and of remarks in a panel."""
 PALETTE = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, SKY, YELLOW, BLACK)
 """Colours of categories, in the order in which they are used."""
-SEQUENTIAL = "mako_r"
-"""Colour map of values from 0: light is small."""
-REVERSED = "mako"
-"""The same for similarities, where 1 means no difference: light is large."""
-DIVERGING = "vlag_r"
-"""Colour map of values around 0: red is below, blue above."""
+SEQUENTIAL, REVERSED, DIVERGING = "mako_r", "mako", "vlag_r"
+"""Colour maps: of values from 0 (light is small), of similarities (light is large), of values around 0 (red is below)."""
 
-COLUMN, PAGE = 3.4, 7.0
-"""Widths of a figure in inches: one column, and the text width of a page."""
-TALLEST = 9.0
-"""Height of a figure in inches, footnote included."""
+COLUMN, PAGE, TALLEST = 3.4, 7.0, 9.0
+"""Widths of a figure in inches, of one column and of the text of a page; and its height, footnote included."""
 SMALLEST = 6.0
 """Size of the smallest text in points, at printed size."""
 PUBLISHED: dict[str, Any] = {"color": BLACK, "marker": "D", "markersize": 4, "markerfacecolor": "none", "markeredgewidth": 0.9}
@@ -57,8 +51,6 @@ _MARGIN = 0.04
 """Inches around a saved figure."""
 _FOOTNOTE = 6.5
 """Size of the footnote in points."""
-_LISTED = 2
-"""A footnote names at most this many models or corpora, and counts more."""
 _THEME: dict[str, Any] = {
     "figure.dpi": 110,
     "savefig.dpi": 200,
@@ -137,7 +129,7 @@ def footnote(labels: RunLabel | Iterable[RunLabel], count: str = "") -> str:
 
 def _listed(names: list[str], plural: str) -> str:
     different = list(dict.fromkeys(names))
-    return " and ".join(different) if len(different) <= _LISTED else f"{len(different)} {plural}"
+    return " and ".join(different) if len(different) <= 2 else f"{len(different)} {plural}"
 
 
 @dataclass(frozen=True)
@@ -221,22 +213,16 @@ def legend_below(figure: Figure, axes: Iterable[Axes], columns: int, extra: Iter
         count -= 1
 
 
-BINS = 25
-"""Bins over the range of the values."""
-
-
-def centred_edges(values: npt.NDArray[np.float64], bins: int = BINS) -> npt.NDArray[np.float64]:
-    """Edges of about `bins` equal bins over the range of `values` and 0, one of them centred on 0: no change."""
+def centred_edges(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Edges of about 25 equal bins over the range of `values` and 0, one of them centred on 0: no change."""
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
-    width = max(high - low, 0.1) / bins
+    width = max(high - low, 0.1) / 25
     first, last = int(np.floor(low / width + 0.5)), int(np.floor(high / width + 0.5))
     return np.asarray(width * (np.arange(first, last + 2) - 0.5), dtype=np.float64)
 
 
-INTERVAL = ("pi", 100)
-"""Error bar of `interval_rows`: from the lowest to the highest of the three rows of a value."""
-VALUE = "median"
-"""Estimator of `interval_rows`: the middle one of the three rows."""
+INTERVAL, VALUE = ("pi", 100), "median"
+"""Error bar and estimator of `interval_rows`: from the lowest to the highest of the three rows of a value; the middle one."""
 
 
 def interval_rows(table: pd.DataFrame) -> pd.DataFrame:

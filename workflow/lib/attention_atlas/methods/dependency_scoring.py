@@ -1,7 +1,6 @@
 """Dependency relations predicted by single heads: Clark et al. (2019), section 4.2, Table 1.
 
-Predictions and gold trees are arrays over all tokens of the corpus: which word each head points at, and the gold head. From
-these, the accuracy of every head on every relation, and the best head of each with intervals and tests.
+Predictions and gold trees are arrays over all tokens of the corpus: which word each head points at, and the gold head.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,6 @@ PAPER_RELATIONS = (
 _POSSESSIVE = {"'s", "s'"}
 """Words of the possessive rule, as in the published code (case-sensitive)."""
 _LEVEL = 0.05
-"""Level of p_holm for relations that some head follows."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class Gold:
     """The gold trees of all sentences, one entry per token.
 
     sentence: from 0; position: from 1 in its sentence; length: words of the sentence; head: 0 = ROOT; before_possessive: the
-    next word is 's or s'; ids, documents: [sentence], None if unknown.
+    next word is 's or s'; documents: [sentence], None if unknown.
     """
 
     sentence: npt.NDArray[np.intp]
@@ -60,7 +59,7 @@ class Gold:
 
     @cached_property
     def units(self) -> Units:
-        """Units of the tokens, for intervals and folds: documents, or sentences if the corpus names no documents."""
+        """Units of the tokens: documents, or sentences if the corpus names no documents."""
         units = independent_units(self.documents or [None] * len(self.ids), "sentences")
         return Units(units.of_item[self.sentence], units.count, units.name)
 
@@ -74,10 +73,9 @@ class Gold:
 
     def relations(self, min_count: int = 1) -> list[str]:
         """Labels with `min_count` tokens or a row in the paper's table, most frequent first, without root and punct."""
-        labels, counts = np.unique(self.relation, return_counts=True)
-        counted = sorted((-int(n), str(label)) for label, n in zip(labels, counts, strict=True))
-        shown = [label for n, label in counted if -n >= min_count or label in PAPER_RELATIONS]
-        return [label for label in shown if label not in ("root", "punct")]
+        counts = pd.Series(self.relation).value_counts(sort=False).sort_index().sort_values(ascending=False, kind="stable")
+        counts = counts[(counts >= min_count) | counts.index.isin(PAPER_RELATIONS)]
+        return [str(label) for label in counts.index if label not in ("root", "punct")]
 
 
 def gather_gold(examples: Iterable[Example]) -> Gold:
@@ -106,7 +104,7 @@ def predicted_words(maps: npt.NDArray[np.floating], special: Bools) -> Ints:
 
     The diagonal is set to 0 and special tokens are ignored, without renormalising. From dependent to head, word i picks the
     word it attends to most; from head to dependent, the word that attends to i most. Ties go to the first word. Maps are
-    [layer, head, m, m] over words and special tokens, of which `special` [m] says which are which.
+    [layer, head, m, m] over words and special tokens (`special` [m]).
     """
     words = np.flatnonzero(~special)
     inner = np.array(maps[..., words[:, None], words[None, :]], dtype=np.float32)
@@ -138,11 +136,8 @@ def is_correct(picked: Ints, gold: Gold, poss_rule: bool) -> Bools:
     return judged == gold.head.reshape(of_token)
 
 
-@dataclass(frozen=True)
-class Scores:
-    """Correct predictions under one setting of the options, [token, direction, layer, head] and [token, offset]; _all: the same
-    for the row All, to which the possessive rule may not apply.
-    """
+class Scores(NamedTuple):
+    """Correct predictions, [token, direction, layer, head] and [token, offset]; _all: those for the row All."""
 
     heads: Bools
     offsets: Bools
@@ -156,12 +151,11 @@ class Scores:
 
 def score(picked: Ints, gold: Gold, options: Options) -> Scores:
     """Score the picks of heads, [token, direction, layer, head], and of the offsets, under `options`."""
-    offsets = offset_words(gold, options)
-    heads_right = is_correct(picked, gold, options.poss_rule)
-    offsets_right = is_correct(offsets, gold, options.poss_rule)
+    both = picked, offset_words(gold, options)
+    right = [is_correct(places, gold, options.poss_rule) for places in both]
     if options.poss_in_all or not options.poss_rule:
-        return Scores(heads_right, offsets_right, heads_right, offsets_right)
-    return Scores(heads_right, offsets_right, is_correct(picked, gold, False), is_correct(offsets, gold, False))
+        return Scores(*right, *right)
+    return Scores(*right, *(is_correct(places, gold, False) for places in both))
 
 
 def predict(
@@ -169,7 +163,7 @@ def predict(
 ) -> tuple[dict[str, Ints], npt.NDArray[np.float32]]:
     """Read the cache once: word mode -> picks [token, direction, layer, head], and attention to all [SEP] [token, layer, head].
 
-    Word modes that the cache does not support are skipped; sep: vocabulary entry, None for none.
+    Word modes that the cache does not support are skipped.
     """
     picked: dict[str, list[Ints]] = {mode: [] for mode in modes}
     to_sep: list[npt.NDArray[np.float32]] = []
@@ -205,11 +199,10 @@ def best_heads(scores: Scores, gold: Gold, options: Options, min_count: int) -> 
 
 
 def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int, resampling: Resampling) -> pd.DataFrame:
-    """`best_heads` with intervals and tests.
+    """`best_heads` with intervals (bootstrap over units with the head fixed) and tests (`_tests`).
 
-    Intervals: bootstrap over units with the head fixed; heldout_accuracy, heldout_baseline: head or offset chosen on the other
-    folds of units; baseline: best offset in sample; margin: accuracy minus baseline; units: how many have the relation;
-    tested_margin, p_value and p_holm: see `_tests`.
+    heldout_accuracy, heldout_baseline: head or offset chosen on the other folds of units; margin: accuracy minus baseline, the
+    best offset in sample; units: how many have the relation.
     """
     best = best_heads(scores, gold, options, min_count)
     folds = folds_of(gold.units.count, resampling.folds, resampling.seed)[gold.units.of_item]
@@ -233,7 +226,6 @@ def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int
 def _tests(scores: Scores, gold: Gold, options: Options, relations: Sequence[str], resampling: Resampling) -> pd.DataFrame:
     """One row per relation: test whether its best head beats its best offset, both chosen on the other half of the units.
 
-    Held-out folds are not suitable: their choices depend on each other (`choosing_half`), as do the tokens of a unit.
     tested_margin: accuracy of the head minus that of the offset on the test half; p_value: random exchanges of head and offset
     within the units of that half; p_holm: over these rows. NaN if a relation is missing from one half.
     """

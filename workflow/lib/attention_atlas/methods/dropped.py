@@ -75,9 +75,8 @@ def dropped_records(corpora: RecordsByCorpus, scored: Mapping[str, tuple[int, st
         if total < limit:
             outcome = f"absent: the corpus has fewer {counted}s than its limit of {limit}"
             rows.append({"corpus": corpus, "outcome": outcome, "unit": counted, "n": limit - total})
-    notes = [
-        "Records of each corpus up to its limit: those kept, and those dropped, by reason. Shares are of the records; text "
-        "that became no record is counted in its own unit, without a share. In a corpus of questions a record is a window: a "
-        "question on a long passage has several."
-    ]
-    return Table(pd.DataFrame(rows), notes, formats={"n": "d", "share": ".2%"}, layout=Layout("corpus"))
+    note = (
+        "Shares are of the records up to the limit; text that became no record is counted in its own unit. In a corpus of "
+        "questions a record is a window: a question on a long passage has several."
+    )
+    return Table(pd.DataFrame(rows), [note], formats={"n": "d", "share": ".2%"}, layout=Layout("corpus"))

@@ -19,7 +19,6 @@ EFFECT = "Effect on the model"
 TRAINING = "Change in training"
 REPEATED = "On repeated random tokens"
 NORM = "Weighted by value norms"
-CHOSEN = "Chosen patterns"
 WEIGHTS = "Weights alone"
 """Groups of measures."""
 TRANSLATION, CLASSIFICATION = "translation", "classification"
@@ -49,10 +48,9 @@ class Measure:
     """A column of the atlas.
 
     item: table, figure or section of the paper; unit: empty for names; part: whether it follows from another measure: shown,
-    but not correlated; chance: value of a head without the effect, if it is known in advance; null: source of the values in its
-    null distribution; about: measure of the same head that names the object of the value, such as the relation of an accuracy;
-    shares: measures that count the same weights or answers; adjusted: whether its q is a p adjusted by the maximum statistic;
-    interval: what its interval is, if not the 95 % interval of one head.
+    but not correlated; chance: value of a head without the effect, if known in advance; null: source of its null distribution;
+    about: measure of the same head that names the object of the value, such as a relation; shares: measures that count the same
+    weights or answers; adjusted: whether its q is a p adjusted for all heads; interval: if not the 95 % interval of one head.
     """
 
     name: str
@@ -93,8 +91,8 @@ class Source:
 
     group: heading on the page of the atlas; model: key of the study's settings that names the model whose heads they are, if it
     is not that of the study; family: whether they are means over models fine-tuned from it; attention_alone: whether the atlas
-    can compute them on its sentences. From the table: measures that it declares (`further`), measure -> its value for a head
-    without the effect (`chances`), measure -> why it has no value (`reasons`). no_null, no_interval: why measures have none.
+    can compute them on its sentences; chances, reasons: from the table, measure -> its value for a head without the effect, and
+    why it has no value; no_null, no_interval: why measures have none.
     """
 
     table: str
@@ -107,7 +105,6 @@ class Source:
     model: str = ""
     family: bool = False
     attention_alone: bool = False
-    further: Callable[[pd.DataFrame], tuple[Measure, ...]] | None = None
     chances: Callable[[pd.DataFrame], Mapping[str, float]] | None = None
     reasons: Callable[[pd.DataFrame], Mapping[str, str]] | None = None
     no_null: str = ""
@@ -121,8 +118,10 @@ class Source:
     @property
     def tables(self) -> dict[str, tuple[str, ...]]:
         """Table -> the columns that it must have."""
-        columns = (*self.columns, *(self.examples.columns if self.examples else ()))
-        return {self.table: columns} | ({self.caution.table: self.caution.columns} if self.caution else {})
+        tables = {self.table: (*self.columns, *(self.examples.columns if self.examples else ()))}
+        if self.caution:
+            tables[self.caution.table] = (*tables.get(self.caution.table, ()), *self.caution.columns)
+        return tables
 
 
 def ends_of(name: str) -> tuple[str, str]:
@@ -156,19 +155,13 @@ def where(value: str, name: str, interval: tuple[str, str] | None = None, p: str
     return select
 
 
-def one_per_value(value: str, by: str, names: Mapping[str, str], interval: tuple[str, str] | None = None) -> Select:
-    """A measure for each of several values of the column `by`; the columns of `interval` become the ends of their intervals."""
-
-    def wide_of(table: pd.DataFrame, column: str, columns: Mapping[str, str]) -> pd.DataFrame:
-        rows = table[table[by].isin(columns)]
-        wide = rows.pivot(index=PLACE, columns=by, values=column).rename(columns=dict(columns))
-        return wide[[name for name in columns.values() if name in wide]]
+def one_per_value(value: str, by: str, names: Mapping[str, str], parts: tuple[str, ...] = ()) -> Select:
+    """A measure for each of several values of the column `by`; the columns `parts` become its `parts_of`, in their order."""
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
-        wide = wide_of(table, value, names)
-        for side, column in enumerate(interval or ()):
-            ends = {row: ends_of(name)[side] for row, name in names.items()}
-            wide = wide.join(wide_of(table, column, ends))
+        wide = table[table[by].isin(names)].pivot(index=PLACE, columns=by, values=[value, *parts])
+        columns = {name: dict(zip((value, *parts), (name, *parts_of(name)), strict=False)) for name in names.values()}
+        wide.columns = [columns[names[row]][column] for column, row in wide.columns]
         return wide.reset_index()
 
     return select

@@ -1,13 +1,12 @@
 """The dependency relations of each head: chosen on one half of the documents, tested on the other half.
 
-Among dozens of relations and two directions every head scores best on one of them, even with random weights. The data on
-which a relation was chosen therefore cannot show that the head follows it: selection and test use different documents
+Among dozens of relations every head scores best on one, even with random weights, so selection and test use different documents
 (sentences if the corpus names no documents).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,21 +31,17 @@ NONE = "none"
 """Relation of a head without a chosen relation."""
 LEVEL = 0.05
 """Level of q for the relations of a head."""
-_LEAST = 20
-"""Minimum number of words of a relation in the text."""
-_RANKS = 5
-"""Maximum number of relations that are chosen for a head."""
+_LEAST, _RANKS = 20, 5
+"""Minimum number of words of a relation in the text; maximum number of relations that are chosen for a head."""
 _NORMAL = 1.96
-"""Standard errors on each side of a 95 % interval."""
 
 
-@dataclass(frozen=True)
-class _Candidates:
+class _Candidates(NamedTuple):
     """Relations with enough words, with choices on the first half and counts of words on the second.
 
-    offsets: [relation] index of the best one; directions: [relation, head] index of the best one; lows: [relation, head] lower
-    end of the margin's interval, -inf if it is not positive; right: [unit, relation, head] words that the head gets right;
-    offset_right, words: [unit, relation] those that the offset gets right, and all.
+    offsets [relation], directions [relation, head]: index of the best one; lows: [relation, head] lower end of the margin's
+    interval, -inf if it is not positive; right: [unit, relation, head] words that the head gets right; offset_right, words:
+    [unit, relation] those that the offset gets right, and all.
     """
 
     relations: list[str]
@@ -64,9 +59,8 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
     The first half of the units ranks relations for each head by the lower end of the 95 % interval of their margin
     (choice_low): the accuracy of the head in its better direction minus that of the best fixed offset on that half. Only
     relations with a positive margin, 20 words, and two units in each half are chosen. All other columns are from the second
-    half: baseline_accuracy (of the offset chosen on the first half), margin and ci_low to ci_high by bootstrap over units, p by
-    random exchanges of head and offset within units, and q (Benjamini and Hochberg) over the relations of the same rank of all
-    heads. A head without a chosen relation has one row, relation `NONE`.
+    half: margin with bootstrap over units, p by random exchanges of head and offset within units, and q (Benjamini and
+    Hochberg) over the relations of the same rank of all heads. A head without a relation has one row, relation `NONE`.
     """
     layers, heads = scores.heads.shape[2:]
     candidates = _candidates(scores, gold, options, gold.units, resampling.seed)
@@ -80,8 +74,7 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
     frames.append(_without(frames, layers, heads))
     table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True).reindex(columns=HEAD_RELATIONS)
     # Nullable integers: a head without a relation has no value.
-    whole = ["baseline_offset", "units"]
-    table[whole] = table[whole].astype("Int64")
+    table = table.astype({"baseline_offset": "Int64", "units": "Int64"})
     return table.sort_values([*PLACE, "rank"], ignore_index=True)
 
 
@@ -113,20 +106,18 @@ def _candidates(scores: Scores, gold: Gold, options: Options, all_units: Units, 
     relations, offsets, directions, lows, rights, offset_rights, words = zip(*rows, strict=True) if rows else [()] * 7
     count, tested = len(rows), int(second.sum())
     return _Candidates(
-        relations=list(relations),
-        offsets=np.array(offsets, dtype=np.intp),
-        directions=np.array(directions, dtype=np.intp).reshape(count, heads),
-        lows=np.array(lows, dtype=np.float64).reshape(count, heads),
-        right=np.array(rights, dtype=np.float64).reshape(count, tested, heads).swapaxes(0, 1),
-        offset_right=np.array(offset_rights, dtype=np.float64).reshape(count, tested).T,
-        words=np.array(words, dtype=np.float64).reshape(count, tested).T,
+        list(relations),
+        np.array(offsets, dtype=np.intp),
+        np.array(directions, dtype=np.intp).reshape(count, heads),
+        np.array(lows, dtype=np.float64).reshape(count, heads),
+        np.array(rights, dtype=np.float64).reshape(count, tested, heads).swapaxes(0, 1),
+        *(np.array(counts, dtype=np.float64).reshape(count, tested).T for counts in (offset_rights, words)),
     )
 
 
 def _lower_ends(differences: Floats, words: Floats) -> Floats:
-    """[column] lower end of the 95 % interval of a margin, from the standard error of a ratio; -inf if it is not positive.
-
-    differences: [unit, column] words that the head gets right minus those that the offset gets right; words: [unit].
+    """[column] lower end of the 95 % interval of a margin, from the standard error of the ratio of [unit, column] differences
+    and [unit] words; -inf if the margin is not positive.
     """
     present = words > 0
     margins = differences.sum(axis=0) / words.sum()
@@ -185,10 +176,8 @@ def above_baseline(table: pd.DataFrame) -> Bools:
 
 
 def best_relations(table: pd.DataFrame) -> pd.DataFrame:
-    """The relation of rank 1 of each head, from a table of columns `HEAD_RELATIONS`, with accuracy, margin and intervals.
-
-    chosen_relation: `NONE` for heads without one; best_relation: `NONE` unless the second half confirms it too
-    (`above_baseline`).
+    """The relation of rank 1 of each head, with accuracy, margin and intervals; best_relation: `NONE` unless the second half
+    confirms it (`above_baseline`).
     """
     first = table[table["rank"] == 1]
     names = {

@@ -22,8 +22,7 @@ UNIT_COLUMNS = ("unit", "units")
 class Units:
     """The independent units of a list of items: [item] number of its unit, from 0; how many; and what they are.
 
-    Sentences, segments and windows of one document share its topic, words and author, so an interval that resamples them
-    individually is too narrow.
+    Sentences, segments and windows of one document resemble each other: resampling them individually is too narrow.
     """
 
     of_item: npt.NDArray[np.intp]
@@ -65,7 +64,7 @@ def head_rows(values: npt.NDArray[np.generic], name: str) -> pd.DataFrame:
 def mean_rows(values: npt.NDArray[np.floating], resamples: int, seed: int, units: Units | None = None) -> pd.DataFrame:
     """Means of every head over items, [item, layer, head]: layer, head, value, ci_low, ci_high, n; items of NaN are ignored.
 
-    units: what the bootstrap resamples, reported in two more columns, `unit` and `units` (their number); default: items.
+    units: what the bootstrap resamples, reported in two more columns, `UNIT_COLUMNS`; default: items.
     """
     has_value = ~np.isnan(values[:, 0, 0])
     columns = ["layer", "head", "value", "ci_low", "ci_high", "n"]
@@ -89,17 +88,10 @@ def accuracy_rows(right: Bools, directions: Sequence[str]) -> pd.DataFrame:
 
 def map_rows(tokens: Sequence[str], weights: npt.NDArray[np.floating]) -> pd.DataFrame:
     """One map [n, n], row = query token, as rows: query, key (from 1), query_token, key_token, weight."""
-    query, key = np.indices(weights.shape)
+    query, key = np.indices(weights.shape).reshape(2, -1)
     names = np.asarray(tokens, dtype=object)
-    return pd.DataFrame(
-        {
-            "query": query.ravel() + 1,
-            "key": key.ravel() + 1,
-            "query_token": names[query.ravel()],
-            "key_token": names[key.ravel()],
-            "weight": weights.ravel().astype(float),
-        }
-    )
+    places = {"query": query + 1, "key": key + 1, "query_token": names[query], "key_token": names[key]}
+    return pd.DataFrame(places | {"weight": weights.ravel().astype(float)})
 
 
 def interval_of_mean(values: npt.NDArray[np.float64], units: Units, resampling: Resampling, level: float) -> dict[str, float]:

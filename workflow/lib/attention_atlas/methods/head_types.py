@@ -29,7 +29,6 @@ DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL = "dense", "dense_vertical", "vertical
 TYPES = (DENSE, DENSE_VERTICAL, VERTICAL, DIAGONAL)
 UNNAMED = "unnamed"
 """Type of heads in a cluster that does not fit the type assigned to it."""
-
 TITLES = dict(zip((*TYPES, UNNAMED), ("Dense", "Dense & vertical", "Vertical", "Diagonal", "Unnamed"), strict=True))
 
 
@@ -129,16 +128,11 @@ def fits(means: Floats) -> Floats:
     and far. Diagonal: near exceeds special and far.
     """
     special, near, far = profiles(means).T
-    dense, vertical, diagonal = (
-        far - np.maximum(special, near),
-        special - np.maximum(near, far),
-        near - np.maximum(special, far),
-    )
-    return np.stack([dense, np.minimum(special, far) - near, vertical, diagonal], axis=1)
+    dense, vertical = far - np.maximum(special, near), special - np.maximum(near, far)
+    return np.stack([dense, np.minimum(special, far) - near, vertical, near - np.maximum(special, far)], axis=1)
 
 
-_STARTS = 50
-_TIE = 1e-9
+_STARTS, _TIE = 50, 1e-9
 
 
 def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") -> tuple[Labels, Floats]:
@@ -147,9 +141,7 @@ def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") ->
     method: kmeans (k-means++, best of 50 starts) or mixture (Gaussian mixture, diagonal covariances).
     """
     if len(features) < count:
-        raise AtlasError(
-            f"{len(features)} heads cannot be grouped into {count} clusters: use a larger model or fewer clusters."
-        )
+        raise AtlasError(f"{len(features)} heads cannot be grouped into {count} clusters: use a larger model.")
     from sklearn.cluster import KMeans
     from sklearn.mixture import GaussianMixture
 
@@ -164,10 +156,7 @@ def clusters(features: Floats, count: int, seed: int, method: str = "kmeans") ->
 
 
 def names(means: Floats) -> tuple[str, ...]:
-    """Names of four clusters: the assignment of names with the largest total of `fits`.
-
-    Namings that differ only in names of clusters that do not fit them give all heads the same types: such a tie is no error.
-    """
+    """Names of four clusters: those with the largest total of `fits`. A tie that leaves all types alike is no error."""
     table = fits(means)
     indices = range(len(TYPES))
     totals = {naming: float(table[indices, naming].sum()) for naming in permutations(indices)}
@@ -198,9 +187,7 @@ def types_of(features: Floats, seed: int, method: str = "kmeans") -> HeadTypes:
     """Types of heads: four clusters, named."""
     labels, means = clusters(features, len(TYPES), seed, method)
     if len(set(labels.tolist())) == 1:
-        raise AtlasError(
-            "the four clusters of heads cannot be named: heads that are all alike have no types. Use another model."
-        )
+        raise AtlasError("the clusters of heads cannot be named: heads that are all alike have no types. Use another model.")
     named = names(means)
     fitted = fitted_names(fits(means), [TYPES.index(name) for name in named])
     return HeadTypes(tuple(named[label] for label in labels), tuple(fitted[label] for label in labels))
@@ -220,10 +207,8 @@ def matched(labels: Labels, reference: Labels, count: int) -> Labels:
     from sklearn.metrics import confusion_matrix
 
     table = confusion_matrix(labels, reference, labels=range(count))
-    label_numbers, reference_numbers = linear_sum_assignment(-table)
-    renumbered = np.empty(count, dtype=np.intp)
-    renumbered[label_numbers] = reference_numbers
-    return renumbered[labels]
+    # Rows of a square matrix come back in order.
+    return linear_sum_assignment(-table)[1].astype(np.intp)[labels]
 
 
 def shares_by_half(
@@ -231,9 +216,8 @@ def shares_by_half(
 ) -> tuple[float, float, float, float]:
     """Share of heads of a type in the lower and in the upper half of the layers, and the interval of the difference.
 
-    Heads of one layer resemble each other, so that layers are the independent units: all heads of a layer move together when
-    layers change places. The interval contains 0 where the test by these permutations does not reject (`extremes.widths`):
-    always with six layers or fewer, where the halves can be drawn in at most 20 ways.
+    Heads of one layer resemble each other: all of them move together when layers change places. The interval contains 0 where
+    the test by these permutations does not reject: always with six layers or fewer, with at most 20 ways to draw the halves.
     """
     layers, of_head, heads = np.unique(layer, return_inverse=True, return_counts=True)
     counts = np.bincount(of_head, weights=of_kind)

@@ -48,11 +48,9 @@ def unnormalised(of: Derivatives, definition: str, batch: int, counts: Floats | 
     """[..., head] importance before scaling within layers.
 
     * paper: mean over examples of the magnitude of the derivative (equation 2).
-    * michel_code: magnitudes of output times gradient, summed over positions, per position that affects the loss. (The
-      published code divides by tokens, and by examples in the last layer of BERT, where only one position affects it.)
+    * michel_code: magnitudes of output times gradient, summed over positions, per position that affects the loss.
     * per_batch: magnitude of the derivative summed over a batch, the batches in the order of the file, per example.
-    * run_bertology: like per_batch, but with the sum over all batches so far: transformers' script never resets the
-      derivative to zero.
+    * run_bertology: the same of all batches so far: transformers' script never resets the derivative to zero.
 
     batch: examples per batch, for the last two; counts: [resample, example] how often each is drawn, for the first two.
     """

@@ -1,8 +1,7 @@
 """Masked heads: which ones, in which order, what a model answers without them, and gradients of its loss (Michel et al. 2019).
 
 Each head's output is multiplied by a gate with value 1, separately for every example. Since the loss is summed over examples,
-the derivative by an example's gate is that of this example's loss. The same pass yields the product of output and gradient at
-every position; the published code sums the magnitudes of these products.
+the derivative by an example's gate is that of this example's loss.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from attention_atlas.methods.importance import Derivatives
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-
 _log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 KINDS = {"enc_enc": ENCODER_SELF, "enc_dec": DECODER_CROSS, "dec_dec": DECODER_SELF}
@@ -42,13 +40,10 @@ class Experiment(Protocol):
 
     @property
     def name(self) -> str: ...
-
     @property
     def model(self) -> PreTrainedModel: ...
-
     @property
     def pad(self) -> int: ...
-
     def expected(self, examples: Sequence[Example]) -> list[str]:
         """References or labels of examples; AtlasError if one has none."""
 
@@ -114,11 +109,11 @@ def _of_batch(experiment: Experiment, batch: Sequence[Example], plan: Plan) -> F
     slopes = torch.autograd.grad(loss, [*gates.values(), *outputs.values()])
     by_gate = dict(zip(gates, slopes, strict=False))
     pairs = zip(outputs.items(), slopes[len(gates) :], strict=True)
-    products = {site: (output.detach() * slope).sum(-1) for (site, output), slope in pairs}
+    products = {site: (output.detach() * slope).sum(-1).abs() for (site, output), slope in pairs}
     measured = []
     for site in (site for site in KINDS.values() if site in gates):
-        layer_products = [products[key] for key in sorted(products, key=lambda key: key.layer) if key.site_kind == site]
-        magnitudes = torch.stack([layer.abs() for layer in layer_products], dim=1)  # [example, layer, position, head]
+        of_site = sorted((key for key in products if key.site_kind == site), key=lambda key: key.layer)
+        magnitudes = torch.stack([products[key] for key in of_site], dim=1)  # [example, layer, position, head]
         reached = (magnitudes > 0).any(dim=-1).sum(dim=-1)[..., None].expand_as(by_gate[site])
         parts = (by_gate[site], magnitudes.sum(dim=2), reached)
         measured.append(torch.stack([part.double().flatten(1) for part in parts]).cpu().numpy())
@@ -127,28 +122,25 @@ def _of_batch(experiment: Experiment, batch: Sequence[Example], plan: Plan) -> F
 
 def ascending(values: npt.ArrayLike) -> list[int]:
     """Indices of values in ascending order; ties keep their order."""
-    return [int(place) for place in np.argsort(np.asarray(values), kind="stable")]
+    return np.argsort(np.asarray(values), kind="stable").tolist()
 
 
 def steps(heads: int, step: int, experiment: str) -> list[tuple[int, int]]:
     """(percent, heads masked) from 0 to 100 %: rounded down for classification, up for translation (published code)."""
-    percents = [*range(0, 100, step), 100]
-    if experiment == CLASSIFICATION:
-        return [(percent, percent * heads // 100) for percent in percents]
-    return [(percent, -(-percent * heads // 100)) for percent in percents]
+    rounded_up = 0 if experiment == CLASSIFICATION else 99
+    return [(percent, (percent * heads + rounded_up) // 100) for percent in [*range(0, 100, step), 100]]
 
 
 def random_orders(heads: int, draws: int, seed: int) -> list[list[int]]:
     """Random orders of all heads, the same for the same seed."""
     generator = np.random.default_rng(seed)
-    return [[int(place) for place in generator.permutation(heads)] for _ in range(draws)]
+    return [generator.permutation(heads).tolist() for _ in range(draws)]
 
 
 def next_places(values: npt.ArrayLike, masked: Sequence[int], count: int) -> list[int]:
     """The masked indices plus those with the smallest remaining values, `count` in total."""
-    already_masked = set(masked)
-    remaining_places = [place for place in ascending(values) if place not in already_masked]
-    return [*masked, *remaining_places[: count - len(masked)]]
+    remaining = [place for place in ascending(values) if place not in set(masked)]
+    return [*masked, *remaining[: count - len(masked)]]
 
 
 class Step(NamedTuple):

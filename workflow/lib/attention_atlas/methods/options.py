@@ -9,9 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Options:
-    """One setting of every choice, which the schema of the configuration describes; the defaults are those behind the published
-    numbers.
-    """
+    """One setting of every choice (see the schema of the configuration); the defaults are those of the published numbers."""
 
     word_mode: str = "mean"
     poss_rule: bool = True
@@ -52,9 +50,7 @@ OTHER_CHOICES: tuple[tuple[str, Any], ...] = (("word_mode", "first"), ("word_mod
 
 def options_of(settings: Mapping[str, Any]) -> Options:
     """The options of a run: its preset, overridden by its individual keys."""
-    overrides: dict[str, Any] = {
-        key: tuple(value) if key == "offsets" else value for key, value in settings.items() if key != "preset"
-    }
+    overrides = {key: tuple(value) if key == "offsets" else value for key, value in settings.items() if key != "preset"}
     return replace(PRESETS[settings["preset"]], **overrides)
 
 

@@ -26,7 +26,6 @@ TARGETS = ("cls", "sep", "punct", "rest_sep", "sep_sep")
 MEASURES = (*TARGETS, "next", "previous", "current", "entropy", "entropy_cls", "row_maximum")
 COLUMNS = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *UNIT_COLUMNS)
 """Columns of a table of measures: mean over n examples, its interval, and what the interval resamples."""
-_PUNCTUATION = {".", ","}
 
 
 class TokenClasses(NamedTuple):
@@ -40,16 +39,15 @@ class TokenClasses(NamedTuple):
 def token_classes(tokens: Sequence[str], cls: str | None, sep: str | None) -> TokenClasses:
     """[CLS], [SEP] (vocabulary entries, None if the model has none), and tokens that are exactly a full stop or a comma."""
     names = np.asarray(tokens, dtype=object)
-    plain = [without_space_mark(token) in _PUNCTUATION for token in tokens]
-    return TokenClasses(names == cls, names == sep, np.asarray(plain, dtype=bool))
+    is_punctuation = np.asarray([without_space_mark(token) in (".", ",") for token in tokens], dtype=bool)
+    return TokenClasses(names == cls, names == sep, is_punctuation)
 
 
 def target_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
     """Mean attention by target class of one segment, measure -> [layer, head], of maps [layer, head, n, n] (Figure 2).
 
-    `cls`, `sep`, `punct`: mean over all n queries, including special tokens, of the attention to that class. `rest_sep`,
-    `sep_sep`: attention to [SEP] from all other tokens and from [SEP]. NaN for special tokens that the model does not have; 0
-    for a segment without punctuation.
+    `cls`, `sep`, `punct`: over all n queries, including special tokens. `rest_sep`, `sep_sep`: to [SEP] from all other tokens
+    and from [SEP]. NaN for special tokens that the model does not have; 0 for a segment without punctuation.
     """
     n = a.shape[-1]
     received = a.sum(axis=-2, dtype=np.float64) / n
