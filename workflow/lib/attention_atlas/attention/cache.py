@@ -172,7 +172,7 @@ def _paths(source: str | Path | Sequence[str | Path]) -> Iterable[Path]:
         if not shards:
             raise AtlasError(f"{source}: there are no attention shards in this folder.")
         return shards
-    return [Path(path) for path in source]
+    return [path for path in map(Path, source) if path.suffix == ".safetensors"]
 
 
 def with_attention(examples: Iterable[Example], cached: Iterable[CachedExample]) -> Iterator[tuple[Example, CachedExample]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.clark2019.head_measures import MEASURES
 from attention_atlas.workflow.config import check_corpus, check_known
@@ -94,6 +96,11 @@ def check(config: Config, run: str, place: str) -> None:
             check_corpus(config, name, "segments", key)
 
 
+def recipe(inputs: Any, run: str) -> dict[str, Any]:
+    """Settings of the probes that every model is probed with, so that a further model does not change the jobs of others."""
+    return {key: value for key, value in inputs.config["runs"][run][ID]["probes"].items() if key != "random_models"}
+
+
 STUDY = Study(
     id=ID,
     order=1,
@@ -107,5 +114,6 @@ STUDY = Study(
     optional=OPTIONAL,
     check=check,
     groups={"probed": probed},
+    inputs={"recipe": recipe},
     measures=MEASURES,
 )
