@@ -25,7 +25,7 @@ from attention_atlas.published.compare import (
     verdict,
 )
 from attention_atlas.published.values import Number, Published, load_published
-from attention_atlas.studies.clark2019.tables_published import claims, comparison
+from attention_atlas.studies.clark2019.tables import claims, comparison
 
 PUBLISHED = load_published("clark2019")
 SEGMENTS = RunLabel("Paper run", "bert", "Wikipedia", "bert-base-uncased", "wikipedia-segments")

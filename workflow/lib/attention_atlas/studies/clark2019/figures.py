@@ -41,12 +41,7 @@ PANELS = {
     **{"rest_sep": style.OTHERS_TO_SEP, "sep_sep": style.SEP_TO_SEP},
 }
 """Target (a measure of the surface) -> how it is drawn."""
-_SERIES = (
-    ("sep", style.TO_SEP),
-    ("cls", style.TO_CLS),
-    ("punct", style.TO_PUNCTUATION),
-    ("other", style.TO_OTHERS),
-)
+_SERIES = (*((target, PANELS[target]) for target in ("sep", "cls", "punct")), ("other", style.TO_OTHERS))
 _GRADIENTS = (
     ("masked", "per_weight", "Masked tokens, mean over weights", "Gradient |dL/dA| (nats)"),
     ("unmasked", "per_weight", "All tokens, mean over weights", "Gradient |dL/dA| (nats)"),

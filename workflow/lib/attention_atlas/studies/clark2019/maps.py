@@ -53,7 +53,8 @@ def figure1_weights(example: CachedExample, surface: pd.DataFrame, heads: str | 
     heads: `auto` (the strongest head of each kind, by the `surface` measures) or four [layer, head], from 1. value: the measure
     of this kind over all segments.
     """
-    tokens = ["...", *(display_token(token) for token in example.tokens[1 - WINDOW :])]
+    # Without the marks of word pieces (##, Ġ, ▁).
+    tokens = ["...", *(without_space_mark(token.removeprefix("##") or token) for token in example.tokens[1 - WINDOW :])]
     frames = []
     for number, (kind, measure) in enumerate(KINDS.items()):
         values = surface[surface["measure"] == measure].set_index(["layer", "head"])["value"]
@@ -66,11 +67,6 @@ def figure1_weights(example: CachedExample, surface: pd.DataFrame, heads: str | 
         labels = {"kind": kind, "layer": layer, "head": head, "value": values.get((layer, head), np.nan), "example": example.id}
         frames.append(weights_frame(weights, tokens, "token", **labels))
     return joined(frames)
-
-
-def display_token(token: str) -> str:
-    """A vocabulary entry without the marks of word pieces (##, Ġ, ▁)."""
-    return without_space_mark(token.removeprefix("##") or token)
 
 
 def relation_weights(

@@ -35,8 +35,6 @@ ALIGNMENTS = (LEGACY, FIXED)
 ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, BIAS_FREE)
 DISTANCES = 8
 HIDDEN = 256
-_EVALUATION_BATCH = 32
-"""Sentences of a batch that is only evaluated."""
 _log = logging.getLogger(__name__)
 
 
@@ -64,16 +62,13 @@ def probes(
         weights = load_model(embeddings).get_input_embeddings().get_parameter("weight").detach().float().numpy()
         both = [*training_examples, *evaluation_examples]
         vectors = static_vectors(weights, both, training_examples, recipe["dimensions"], base_model)
-    coverage = vectors.coverage(evaluation_examples)
-    _log.info("word vectors: %s; %.1f %% of the evaluation words have one", vectors.label, 100 * coverage)
     evaluated = {example.words for example in evaluation_examples}
     duplicates = sum(example.words in evaluated for example in training_examples)
     left_out = evaluated if recipe["duplicates"] == "corrected" else set()
     fate = "left out" if left_out else "trained on"
-    _log.info("%d of %d training sentences are in the evaluation treebank, too: %s", duplicates, len(training_examples), fate)
     names = ALL_PROBES if card.name == base_model else (ATTENTION_WORDS,)
-    by_name = make_probes(names, recipe["seeds"], card.layers * card.heads, vectors.dimensions)
     device = pick_device()
+    by_name = make_probes(names, recipe["seeds"], card.layers * card.heads, vectors.dimensions)
     for probe in by_name.values():
         probe.to(device)
 
@@ -83,7 +78,7 @@ def probes(
     summary = {
         **{"sentences": train(by_name, read, recipe, device), "duplicates": duplicates, "duplicates_are": fate},
         **{name: recipe[name] for name in ("epochs", "batch", "learning_rate", "order")},
-        **{"vectors": vectors.label, "coverage": coverage},
+        **{"vectors": vectors.label, "coverage": vectors.coverage(evaluation_examples)},
     }
     cached = progress(evaluation, total=len(evaluation_examples), label="evaluation")
     return {
@@ -181,11 +176,6 @@ class Batch:
         every word that of the next one.
         """
         return nn.functional.pad(self.word, (1, 0) if alignment == FIXED else (0, 1))
-
-    @property
-    def candidate_mask(self) -> torch.Tensor:
-        """[b, N + 1] ROOT and the real words."""
-        return nn.functional.pad(self.mask, (1, 0), value=True)
 
 
 def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
@@ -341,7 +331,9 @@ def _with_root(scalars: torch.Tensor, special: torch.Tensor, words: torch.Tensor
 
 
 def _masked(scores: torch.Tensor, batch: Batch) -> torch.Tensor:
-    return scores.masked_fill(~batch.candidate_mask[:, None], -1e9)
+    """Scores without those of padding."""
+    candidates = nn.functional.pad(batch.mask, (1, 0), value=True)
+    return scores.masked_fill(~candidates[:, None], -1e9)
 
 
 def make_probes(names: Sequence[str], seeds: Sequence[int], maps: int, dimensions: int) -> dict[str, Probe]:
@@ -370,8 +362,8 @@ def train(
         totals = {name: torch.zeros(len(probe.slots), dtype=torch.float64) for name, probe in probes.items()}
         seen = 0
         # Epochs count from 0 here, as in all earlier results.
-        generator = np.random.default_rng([epoch - 1, *recipe["seeds"]])
-        for group in _batches(stream(), recipe["batch"], recipe["order"], generator):
+        generator = np.random.default_rng([epoch - 1, *recipe["seeds"]]) if recipe["order"] == "shuffled" else None
+        for group in _batches(stream(), recipe["batch"], generator):
             batch = batch_of(group, device)
             seen += len(group)
             for name, probe in probes.items():
@@ -392,18 +384,16 @@ def train(
     return seen
 
 
-def _batches(
-    stream: Iterator[Sentence], size: int = _EVALUATION_BATCH, order: str = "file", generator: np.random.Generator | None = None
-) -> Iterator[list[Sentence]]:
-    """Batches of sentences, one chunk in memory: in file order, or shuffled within a chunk and of similar length."""
+def _batches(stream: Iterator[Sentence], size: int, generator: np.random.Generator | None = None) -> Iterator[list[Sentence]]:
+    """Batches of sentences, one chunk in memory: in file order, or with a generator shuffled within a chunk, by length."""
     for _, chunk in groupby(enumerate(stream), key=lambda numbered: numbered[0] // PROBE_CHUNK):
         group = [sentence for _, sentence in chunk]
         numbers = list(range(len(group)))
-        if order != "file" and generator is not None:
+        if generator is not None:
             ties = generator.random(len(group))
             numbers.sort(key=lambda k: (len(group[k].heads), ties[k]))
         batches = [[group[k] for k in numbers[start : start + size]] for start in range(0, len(group), size)]
-        if order != "file" and generator is not None:
+        if generator is not None:
             batches = [batches[k] for k in generator.permutation(len(batches))]
         yield from batches
 
@@ -413,7 +403,7 @@ def predictions(probes: Mapping[str, Probe], stream: Iterator[Sentence]) -> pd.D
     """Probe, root_alignment, seed, record, and `correct_words` of each word's best candidate, which can be the word itself."""
     device = next(next(iter(probes.values())).parameters()).device
     rows: list[dict[str, Any]] = []
-    for group in _batches(stream):
+    for group in _batches(stream, size=32):
         padded = batch_of(group, str(device))
         for name, probe in probes.items():
             scores = probe(padded).double().cpu().numpy()
