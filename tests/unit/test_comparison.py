@@ -9,9 +9,15 @@ import pytest
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.surface import MEASURES
 from attention_atlas.models.language_models import HeadFacts
-from attention_atlas.published.compare import CLOSE, EXACT, NO, QUALITATIVE, SETTING
+from attention_atlas.published.compare import (
+    CLOSE,
+    EXACT,
+    NO,
+    QUALITATIVE,
+    SETTING,
+)
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.clark2019.tables_published import claims, comparison
+from attention_atlas.studies.clark2019.tables import claims, comparison
 
 PUBLISHED = load_published("clark2019")
 PAPER = {

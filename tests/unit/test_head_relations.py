@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from clark_inputs import make_gold
 from scipy.stats import binom
 from statsmodels.stats.multitest import multipletests
-from test_relations import make_gold
 
 from attention_atlas.methods.dependency_scoring import DIRECTIONS, Scores, score
 from attention_atlas.methods.head_relations import HEAD_RELATIONS, NONE, above_baseline, best_relations, head_relations

@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from clark_inputs import sentence as example_of
 from small_shards import write_example_shards
 
 from attention_atlas.attention.cache import StoredAttention, read_attention
-from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.word_vectors import WordVectors
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
@@ -21,11 +21,8 @@ from attention_atlas.studies.clark2019.probes import (
     AttentionProbe,
     AttentionWordsProbe,
     DistanceProbe,
-    Recipe,
     Sentence,
-    _over_pairs,
     batch_of,
-    distance_features,
     laid_out,
     make_probes,
     predictions,
@@ -54,15 +51,17 @@ def sentence(n, record=0):
 SENTENCES = [sentence(n, k) for k, n in enumerate((5, 3, 1, 4))]
 
 
-def test_maps_are_laid_out_word_by_word():
-    maps, cls, sep = np.random.default_rng(0).random((K, 4, 4)), np.arange(2 * K * 4).reshape(2 * K, 4), np.ones((2 * K, 4))
-    pairs = laid_out(maps.astype(np.float32), cls.astype(np.float32), sep.astype(np.float32))
-    for i, k, j in itertools.product(range(4), range(K), range(4)):
-        assert pairs[i, k, 2 + j] == np.float32(maps[k, i, j])
-        assert pairs[i, K + k, 2 + j] == np.float32(maps[k, j, i])
-        assert pairs[i, k, 0] == cls[k, i]
-        assert pairs[i, K + k, 0] == cls[K + k, i]
-    assert (pairs[..., 1] == 1).all()
+def recipe(**changes):
+    settings = {"batch": 2, "epochs": 2, "learning_rate": 0.01, "order": "file", "seeds": SEEDS, "dimensions": D}
+    return {**settings, "duplicates": "corrected", **changes}
+
+
+def trained(names, group=SENTENCES, **changes):
+    """Probes that are trained on a group of sentences."""
+    settings = recipe(**changes)
+    probes = make_probes(names, settings["seeds"], K, D)
+    train(probes, lambda: iter(group), settings)
+    return probes
 
 
 def scrambled(probe):
@@ -178,69 +177,27 @@ def test_initial_values_are_uniform_within_the_bounds_of_the_published_code():
 
 
 def test_the_formula_of_the_paper_keeps_no_bias():
-    recipe = Recipe(2, 3, 0.05, "file", SEEDS)
-    probes = make_probes(["attention_words", "bias_free_attention_words"], recipe, K, D)
-    with_bias, free = probes["attention_words"], probes["bias_free_attention_words"]
+    untrained = make_probes(["attention_words", "bias_free_attention_words"], SEEDS, K, D)
+    with_bias, free = untrained.values()
     # One seed and the published alignment, which begin with the values of the other.
     assert free.slots == (("legacy", SEEDS[0]),)
     assert torch.equal(free.of_word[0], with_bias.of_word[0])
-    train(probes, lambda: iter(SENTENCES), recipe)
+    with_bias, free = trained([*untrained], epochs=3, learning_rate=0.05).values()
     assert (free.bias == 0).all()
     assert (with_bias.bias != 0).any()
-    assert not torch.equal(free.of_word[0], with_bias.of_word[0])
-
-
-def test_the_gradient_by_the_weights_of_maps_is_that_of_finite_differences():
-    pairs = [torch.from_numpy(s.pairs).double() for s in SENTENCES[:3]]
-    weights = torch.randn(3, 5, 2, 2 * K, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    assert torch.autograd.gradcheck(lambda w: _over_pairs(w, pairs), weights.requires_grad_())
-
-
-def test_distance_features():
-    features = distance_features(4).numpy()
-    for i, j in itertools.product(range(1, 5), range(5)):
-        assert features[i - 1, j] == pytest.approx(distance(i, j, 4))
-
-
-def test_the_fault_of_the_published_code_pairs_root_with_the_first_word():
-    batch = batch_of([SENTENCES[1]])
-    fixed, legacy = (batch.words[batch.candidates(name)][0].numpy() for name in ("fixed", "legacy"))
-    vectors = SENTENCES[1].vectors
-    assert (fixed[0] == 0).all()
-    assert (fixed[1:] == vectors).all()
-    assert (legacy[:3] == vectors).all()
-    assert (legacy[3] == 0).all()
 
 
 @pytest.mark.parametrize("kind", ["attention_only", "attention_words", "distances_words"])
 def test_seeds_together_are_seeds_one_by_one(kind):
-    def trained(seeds):
-        recipe = Recipe(2, 2, 0.01, "file", seeds)
-        probes = make_probes([kind], recipe, K, D)
-        train(probes, lambda: iter(SENTENCES), recipe)
-        return probes[kind]
-
-    both = trained(SEEDS)
+    both = trained([kind])[kind]
     for seed in SEEDS:
-        probe = trained((seed,))
+        probe = trained([kind], seeds=(seed,))[kind]
         for together, alone in zip(both.parameters(), probe.parameters(), strict=True):
             for k, slot in enumerate(probe.slots):
                 slot_parameters = together[both.slots.index(slot)].detach().numpy()
                 assert slot_parameters == pytest.approx(alone[k].detach().numpy(), abs=1e-5)
     first = next(both.parameters())
     assert not torch.allclose(first[0], first[1])
-
-
-def test_probes_trained_side_by_side_are_probes_trained_alone():
-    recipe = Recipe(2, 2, 0.01, "shuffled", (3,))
-    names = ["attention_only", "attention_words"]
-    together = make_probes(names, recipe, K, D)
-    train(together, lambda: iter(SENTENCES), recipe)
-    for name in names:
-        alone = make_probes([name], recipe, K, D)
-        train(alone, lambda: iter(SENTENCES), recipe)
-        for a, b in zip(together[name].parameters(), alone[name].parameters(), strict=True):
-            assert torch.equal(a, b)
 
 
 def planted(record):
@@ -257,93 +214,81 @@ def planted(record):
 
 def test_training_learns_a_planted_head():
     group = [planted(k) for k in range(60)]
-    recipe = Recipe(4, 6, 0.05, "shuffled", (0, 1))
-    probes = make_probes(["attention_only"], recipe, K, D)
-    train(probes, lambda: iter(group), recipe)
+    probes = trained(["attention_only"], group, batch=4, epochs=6, learning_rate=0.05, order="shuffled")
     weights = probes["attention_only"].weights.detach().numpy()
     assert (weights.argmax(axis=1) == 1).all()
     results = predictions(probes, iter(group))
     assert results["right_all"].sum() / results["words_all"].sum() > 0.95
 
 
-def test_every_sentence_is_seen_once_an_epoch_in_either_order(monkeypatch):
+def test_every_sentence_is_seen_once_an_epoch_a_chunk_in_memory(monkeypatch):
     monkeypatch.setattr(module, "PROBE_CHUNK", 5)
-    group = [sentence(1 + k % 4, k) for k in range(13)]
-    for order in ("file", "shuffled"):
-        parts = list(module._batches(iter(group), 2, order, np.random.default_rng(0)))
+    pulled = []
+
+    def stream():
+        for k in range(13):
+            pulled.append(k)
+            yield sentence(1 + 3 * k % 4, k)
+
+    for generator in (None, np.random.default_rng(0)):
+        parts = list(module._batches(stream(), 2, generator))
         seen = [s.record for part in parts for s in part]
         assert sorted(seen) == list(range(13))
         assert max(map(len, parts)) == 2
-        assert (seen == list(range(13))) == (order == "file")
-
-
-def test_training_keeps_no_more_than_a_chunk(monkeypatch):
-    monkeypatch.setattr(module, "PROBE_CHUNK", 4)
-    pulled = []
-
-    def stream(epoch):
-        for k in range(12):
-            pulled.append(k)
-            yield sentence(3, k)
-
-    batches = module._batches(stream(0), 2, "shuffled", np.random.default_rng(0))
-    next(batches)
-    assert len(pulled) <= 5
+        assert (seen == list(range(13))) == (generator is None)
+        # Batches of a chunk are of similar length.
+        lengths = [*itertools.chain(*sorted(sorted(len(s.heads) for s in part) for part in parts[:3]))]
+        assert (lengths == sorted(lengths)) == (generator is not None)
+        pulled.clear()
+        next(module._batches(stream(), 2, generator))
+        assert len(pulled) <= 6
 
 
 def test_nothing_to_train_on_and_losses_that_are_not_finite_are_said():
-    recipe = Recipe(2, 1, 0.01, "file", (0,))
-    with pytest.raises(AtlasError, match="no sentence to train probes on"):
-        train(make_probes(["attention_only"], recipe, K, D), lambda: iter(()), recipe)
-    broken = Sentence(**{**vars(SENTENCES[0]), "vectors": SENTENCES[0].vectors * np.float32(np.nan)})
-    with pytest.raises(AtlasError, match=r"diverged: at epoch 1 .*learning_rate of the probes \(0\.01\)"):
-        train(make_probes(["attention_words"], recipe, K, D), lambda: iter([broken]), recipe)
+    broken = replace(SENTENCES[0], vectors=SENTENCES[0].vectors * np.float32(np.nan))
+    for group, message in (
+        ([], "no sentence to train probes on"),
+        ([broken], r"diverged: at epoch 1 .*learning_rate of the probes \(0\.01\)"),
+    ):
+        with pytest.raises(AtlasError, match=message):
+            trained(["attention_words"], group)
 
 
 def test_training_is_the_published_procedure():
-    """One sentence per step, in file order, with Adam, and exactly the epochs of the recipe."""
-    recipe = Recipe(1, 2, 0.01, "file", SEEDS)
+    """One sentence per step, in file order, with Adam, exactly the epochs of the recipe; probes do not affect each other."""
     names = ["attention_only", "attention_words", "distances_words"]
-    trained, expected = make_probes(names, recipe, K, D), make_probes(names, recipe, K, D)
-    assert train(trained, lambda: iter(SENTENCES), recipe) == 4
-    for name, probe in expected.items():
-        adam = torch.optim.Adam(probe.parameters(), lr=0.01)
+    for name, expected in make_probes(names, SEEDS, K, D).items():
+        adam = torch.optim.Adam(expected.parameters(), lr=0.01)
         for s in SENTENCES * 2:
             adam.zero_grad()
-            probe.loss(batch_of([s])).sum().backward()
+            expected.loss(batch_of([s])).sum().backward()
             adam.step()
-        for parameter, expected_parameter in zip(trained[name].parameters(), probe.parameters(), strict=True):
+        together = trained(names, batch=1)[name]
+        for parameter, expected_parameter in zip(together.parameters(), expected.parameters(), strict=True):
             assert torch.equal(parameter, expected_parameter)
 
 
-def corpus(folder, name, sizes, same_as=None):
-    folder = folder / name
-    folder.mkdir()
-    shards, maps = write_example_shards(folder, [n + 2 for n in sizes], layers=1, heads=K, seed=len(sizes))
+def corpus(folder, name, sizes, same_as):
+    (folder / name).mkdir()
+    shards, maps = write_example_shards(folder / name, [n + 2 for n in sizes], layers=1, heads=K, seed=len(sizes))
     examples = []
     for record, n in enumerate(sizes):
         s = sentence(n, record)
-        words = tuple(f"w{k}" for k in range(n)) if same_as is None else same_as[record]
-        layers = {"heads": tuple(int(h) for h in s.heads), "relations": tuple("punct" if p else "dep" for p in s.punctuation)}
-        ids = tuple(range(n + 2))
-        examples.append(
-            Example(record, f"e{record}", ids, (0,) * (n + 2), ("t",) * (n + 2), (-1, *range(n), -1), words, layers)
-        )
+        relations = ["punct" if punctuation else "dep" for punctuation in s.punctuation]
+        examples.append(replace(example_of(same_as[record], map(int, s.heads), relations, record), id=f"e{record}"))
     return shards, examples, maps
 
 
 def test_sentences_hold_what_the_maps_hold(tmp_path):
-    shards, examples, maps = corpus(tmp_path, "a", [4, 2])
+    shards, examples, maps = corpus(tmp_path, "a", [4, 2], [("w0", "w1", "w2", "w3"), ("w0", "w1")])
     vectors = WordVectors("v", ["w1"], np.array([[0, 0], [1, 2]], np.float32))
     first, second = sentences(examples, read_attention(shards), vectors, CARD)
     a = maps[0][0].astype(np.float32)
     inner, cls, sep = first.pairs[..., 2:], first.pairs[..., 0].T, first.pairs[..., 1].T
     assert inner[:, :K].transpose(1, 0, 2) == pytest.approx(a[:, 1:5, 1:5])
     assert inner[:, K:].transpose(1, 2, 0) == pytest.approx(a[:, 1:5, 1:5])
-    assert cls[:K] == pytest.approx(a[:, 1:5, 0])
-    assert cls[K:] == pytest.approx(a[:, 0, 1:5])
-    assert sep[:K] == pytest.approx(a[:, 1:5, 5])
-    assert sep[K:] == pytest.approx(a[:, 5, 1:5])
+    assert cls == pytest.approx(np.concatenate([a[:, 1:5, 0], a[:, 0, 1:5]]))
+    assert sep == pytest.approx(np.concatenate([a[:, 1:5, 5], a[:, 5, 1:5]]))
     assert first.vectors.tolist() == [[0, 0], [1, 2], [0, 0], [0, 0]]
     assert second.punctuation.tolist() == [False, True]
     without = next(sentences(examples, read_attention(shards), vectors, replace(CARD, cls=None, sep=None)))
@@ -352,85 +297,58 @@ def test_sentences_hold_what_the_maps_hold(tmp_path):
 
 def corpora(folder):
     """A treebank of training with its first and fifth sentence alike, one whose first sentence is the second of the former,
-    word vectors and a card."""
-    sizes = [4, 3, 5, 2, 4, 6]
-    words = {record: (f"a{record}",) * n for record, n in enumerate(sizes)}
-    training = corpus(folder, "train", sizes, words | {4: words[0]})
-    evaluation = corpus(folder, "dev", [3, 4], {0: training[1][1].words, 1: ("other", "words", "here", "now")})
-    names = [f"a{k}" for k in range(6)]
-    vectors = WordVectors("own vectors", names, np.random.default_rng(0).normal(size=(7, D)).astype(np.float32))
-    return training, evaluation, vectors
+    and word vectors."""
+    words = [(f"a{record}",) * n for record, n in enumerate([4, 3, 5, 2, 4, 6])]
+    words[4] = words[0]
+    training = corpus(folder, "train", [len(sentence) for sentence in words], words)
+    evaluation = corpus(folder, "dev", [3, 4], [words[1], ("other", "words", "here", "now")])
+    vectors = np.random.default_rng(0).normal(size=(7, D)).astype(np.float32)
+    return training, evaluation, WordVectors("own vectors", [f"a{k}" for k in range(6)], vectors)
 
 
-def run_on(training, evaluation, vectors, name, recipe):
-    """Results and summary of the probes of a model; that of the name r has random weights."""
+def run_on(training, evaluation, vectors, name, **changes):
+    """Results and facts of the probes of a model; that of the name r has random weights."""
     data = StoredAttention(training[0], 6), training[1], read_attention(evaluation[0], 2), evaluation[1]
-    tables = module.probes(name, "m", CARD, *data, {}, D, vars(recipe), lambda words: vectors)
+    tables = module.probes("m", replace(CARD, name=name), *data, {}, recipe(**changes), lambda words: vectors)
     return tables["table"], tables["training"]
 
 
-def scored(results, evaluation):
-    """Table 3 and what it is made from, of model -> its results and summary."""
-    tables = probe_scores({name: parts[0] for name, parts in results.items()}, results["m"][1], evaluation[1], 100, 0)
-    return tables, table3(tables["scores"], tables["training"], {"probe_training": "train"})
+@pytest.mark.parametrize(("duplicates", "seen"), [("corrected", 5), ("released_code", 6)])
+def test_training_sentences_of_the_evaluation_treebank_can_be_kept_as_published(tmp_path, duplicates, seen):
+    facts = run_on(*corpora(tmp_path), "r", epochs=1, duplicates=duplicates)[1].set_index("quantity")["value"]
+    assert facts[["sentences", "duplicates"]].tolist() == [seen, 1]
 
 
-def test_training_sentences_of_the_evaluation_treebank_can_be_kept_as_published(tmp_path):
-    data = corpora(tmp_path)
-    seen = {}
-    for duplicates in ("corrected", "released_code"):
-        _, summary = run_on(*data, "r", Recipe(1, 1, 0.01, "file", (0,), duplicates=duplicates))
-        facts = summary.set_index("quantity")["value"]
-        seen[duplicates] = (facts["sentences"], facts["duplicates"], facts["duplicates_are"])
-    assert seen == {"corrected": (5, 1, "left out"), "released_code": (6, 1, "trained on")}
-
-
-def test_the_table_from_shards_is_the_same_each_time(tmp_path):
+def test_table_3_from_shards(tmp_path):
     training, evaluation, vectors = corpora(tmp_path)
-    recipe = Recipe(2, 2, 0.01, "shuffled", (0, 1, 2))
-    results = {name: run_on(training, evaluation, vectors, name, recipe) for name in ("m", "r")}
-    facts = results["m"][1].set_index("quantity")["value"]
-    # Sentence 1 of the training set is in the evaluation set, too.
-    assert (facts["sentences"], facts["duplicates"]) == (5, 1)
+    settings = {"order": "shuffled", "seeds": (0, 1, 2)}
+    results = {name: run_on(training, evaluation, vectors, name, **settings) for name in ("m", "r")}
     assert set(results["m"][0]["probe"]) == set(ALL_PROBES)
     assert set(results["r"][0]["probe"]) == {"attention_words"}
-    again = run_on(training, evaluation, vectors, "m", recipe)[0]
-    pd.testing.assert_frame_equal(again, results["m"][0], check_exact=True)
-    tables, shown = scored(results, evaluation)
-    table = shown.frame
-    by_probe = table.query("punctuation == 'without'").set_index(["probe", "root_alignment"])
-    heads = [np.array(e.layers["heads"]) for e in evaluation[1]]
-    # The last word of a sentence is punctuation here and does not count.
-    right = sum((h[:-1] == np.arange(2, len(h) + 1)).sum() for h in heads)
-    assert by_probe.loc[("right_branching", "-"), "uas"] == pytest.approx(right / 5, rel=1e-5)
-    assert by_probe.loc[("right_branching", "-"), "n"] == 5
-    raw = results["m"][0].query("probe == 'attention_only'")
-    by_seed = raw.groupby("seed")[["right", "words"]].sum()
-    accuracies = by_seed["right"] / by_seed["words"]
-    assert by_probe.loc[("attention_only", "-"), "uas"] == pytest.approx(accuracies.mean(), rel=1e-5)
-    assert by_probe.loc[("attention_only", "-"), "sd"] == pytest.approx(accuracies.std(ddof=1), abs=1e-5)
-    assert by_probe.loc[("attention_only", "-"), "seeds"] == 3
-    assert by_probe.loc[("distances_words", "fixed"), "vectors"] == "own vectors"
+    again = run_on(training, evaluation, vectors, "r", **settings)[0]
+    pd.testing.assert_frame_equal(again, results["r"][0], check_exact=True)
+    frames = {name: parts[0] for name, parts in results.items()}
+    tables = probe_scores(frames, results["m"][1], evaluation[1], 100, 0)
     assert len(tables["seeds"]) == 3 * (5 + 2) + 1, "three seeds; of the random model, too, and one without bias"
-    assert by_probe.loc[("attention_words", "legacy"), "training"] == (
-        "2 epochs, batches of 2, shuffled order, 5 sentences; 1 that are in the evaluation treebank, too, are left out"
-    )
-    assert by_probe.loc[("right_branching", "-"), "training"] == ""
-    assert by_probe.loc[("bias_free_attention_words", "legacy"), "seeds"] == 1
-    assert "5 sentences (1 that are also in the evaluation treebank are left out), 2 epochs, batches of 2" in shown.notes[0]
-    leads = tables["leads"]
-    assert leads[["over", "root_alignment"]].to_numpy().tolist() == [
-        [over, alignment]
-        for alignment in ("legacy", "fixed")
-        for over in ("distances_words", "random_attention_words", "attention_only")
-    ]
-    for row in leads.itertuples():
+    table = table3(tables["scores"], tables["training"], {"probe_training": "train"}).frame
+    by_probe = table.query("punctuation == 'without'").set_index(["probe", "root_alignment"])
+    # The last word of a sentence is punctuation here and does not count.
+    heads = [np.array(e.layers["heads"]) for e in evaluation[1]]
+    right = sum((h[:-1] == np.arange(2, len(h) + 1)).sum() for h in heads)
+    assert by_probe.loc[("right_branching", "-"), ["uas", "n"]].tolist() == pytest.approx([right / 5, 5])
+    whole = table.query("probe == 'right_branching' and punctuation == 'with'").iloc[0]
+    right_last = sum(h[-1] == len(h) for h in heads)
+    assert whole[["uas", "n"]].tolist() == pytest.approx([(right + right_last) / 7, 7])
+    sums = results["m"][0].query("probe == 'attention_only'").groupby("seed")[["right", "words", "roots", "right_roots"]].sum()
+    accuracies = sums["right"] / sums["words"]
+    expected = [accuracies.mean(), accuracies.std(ddof=1), 3, sums["right_roots"].sum() / sums["roots"].sum()]
+    assert by_probe.loc[("attention_only", "-"), ["uas", "sd", "seeds", "root_accuracy"]].tolist() == pytest.approx(expected)
+    for row in tables["leads"].itertuples():
         over = by_probe.loc[(row.over, "-" if row.over == "attention_only" else row.root_alignment), "uas"]
-        expected = by_probe.loc[("attention_words", row.root_alignment), "uas"] - over
-        assert row.value == pytest.approx(expected, abs=1e-5)
+        assert row.value == pytest.approx(by_probe.loc[("attention_words", row.root_alignment), "uas"] - over, abs=1e-5)
+    assert len(tables["leads"]) == 6
     # The rows of the paper's table come first, in its order; they alone have its values.
-    columns = ["probe", "root_alignment", "punctuation", "paper_uas"]
-    assert table[columns].head(5).to_numpy().tolist() == [
+    assert table[["probe", "root_alignment", "punctuation", "paper_uas"]].head(5).to_numpy().tolist() == [
         ["right_branching", "-", "without", 0.26],
         ["distances_words", "legacy", "without", 0.58],
         ["random_attention_words", "legacy", "without", 0.30],
@@ -439,4 +357,3 @@ def test_the_table_from_shards_is_the_same_each_time(tmp_path):
     ]
     assert table.loc[5:, ["paper_uas", "notebook_uas"]].isna().all(axis=None)
     assert table["notebook_uas"].dropna().to_dict() == {4: 0.78}
-    assert table.loc[5:, "punctuation"].eq("with").to_list() == sorted(table.loc[5:, "punctuation"].eq("with"))

@@ -5,50 +5,24 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 import pytest
+from clark_inputs import RESAMPLING, SHAPE, make_gold, random_scores, row_of
 from small_treebank import write_treebank
 from statsmodels.stats.multitest import multipletests
 
-from attention_atlas.attention.cache import read_attention
+from attention_atlas.attention.cache import StoredAttention
 from attention_atlas.corpora.examples import all_examples
-from attention_atlas.methods.dependency_scoring import DIRECTIONS, Gold, Scores, heads_frame, relations_frame, score
+from attention_atlas.methods.dependency_scoring import DIRECTIONS, Scores, heads_frame, score
 from attention_atlas.methods.options import AS_PUBLISHED, alternatives
 from attention_atlas.models.card import read_card
-from attention_atlas.stats.held_out import Resampling, best_head, choosing_half, folds_of
+from attention_atlas.stats.held_out import best_head, choosing_half, folds_of
 from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
 from attention_atlas.stats.simultaneous import random_exchanges
-from attention_atlas.studies.clark2019.syntax import dependencies, noop_frame, options_frame
-
-RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
-SHAPE = (2, 3, 4)  # directions, layers, heads
+from attention_atlas.studies.clark2019.claims import noop_frame
+from attention_atlas.studies.clark2019.syntax import dependencies, options_frame, relations_frame
 
 
-def make_gold(sentences, length, labels, seed=0):
-    """Sentences of one length whose words carry labels drawn from `labels`; the first word is the root, heads are random."""
-    generator = np.random.default_rng(seed)
-    tokens = sentences * length
-    position = np.tile(np.arange(1, length + 1), sentences)
-    head = np.where(position == 1, 0, generator.integers(1, position.clip(2)))
-    relation = np.where(position == 1, "root", generator.choice(labels, tokens))
-    return Gold(
-        sentence=np.repeat(np.arange(sentences), length),
-        position=position.astype(np.int16),
-        length=np.full(tokens, length, dtype=np.int16),
-        head=head.astype(np.int16),
-        relation=relation.astype(str),
-        before_possessive=np.zeros(tokens, dtype=bool),
-        ids=tuple(f"s{i}" for i in range(sentences)),
-    )
-
-
-def random_scores(gold, seed=0, share=0.3):
-    generator = np.random.default_rng(seed)
-    heads = generator.random((len(gold), *SHAPE)) < share
-    offsets = generator.random((len(gold), len(AS_PUBLISHED.offsets))) < share
-    return Scores(heads, offsets, heads, offsets)
-
-
-def row_of(frame, relation):
-    return frame.set_index("relation").loc[relation]
+def table_of(scores, gold, min_count=1):
+    return relations_frame(scores, gold, AS_PUBLISHED, min_count, RESAMPLING)
 
 
 def slow_heldout(right, fold):
@@ -66,50 +40,35 @@ def slow_heldout(right, fold):
 def test_heldout_accuracy_is_that_of_a_loop_over_folds():
     gold = make_gold(23, 6, ["det", "dobj"])
     scores = random_scores(gold)
-    frame = relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING)
+    frame = table_of(scores, gold)
     fold_of_sentence = folds_of(23, 5, 3)
     for relation in ("all", "det", "dobj"):
         chosen = np.ones(len(gold), dtype=bool) if relation == "all" else gold.relation == relation
-        # Columns in the order in which ties are broken: layer, head, direction.
+        # Columns in the order in which ties are broken: layer, head, direction; the first offset wins a tie.
         heads = np.moveaxis(scores.heads[chosen], 1, -1).reshape(chosen.sum(), -1)
-        offsets = scores.offsets[chosen][:, ::-1]  # the first offset wins a tie
         fold = fold_of_sentence[gold.sentence[chosen]]
-        first, second = slow_heldout(heads.tolist(), fold), slow_heldout(offsets.tolist(), fold)
         row = row_of(frame, relation)
-        assert row["heldout_accuracy"] == pytest.approx(np.mean(first))
-        assert row["heldout_baseline"] == pytest.approx(np.mean(second))
+        assert row["heldout_accuracy"] == pytest.approx(np.mean(slow_heldout(heads.tolist(), fold)))
+        assert row["heldout_baseline"] == pytest.approx(np.mean(slow_heldout(scores.offsets[chosen][:, ::-1].tolist(), fold)))
 
 
-def test_in_sample_columns():
+def test_the_best_head_in_sample_and_intervals_over_sentences():
     gold = make_gold(30, 6, ["det", "dobj"])
     scores = random_scores(gold)
-    row = row_of(relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING), "det")
-    chosen = gold.relation == "det"
-    counts = scores.heads[chosen].sum(axis=0)
+    frame = table_of(scores, gold)
+    row, chosen = row_of(frame, "dobj"), gold.relation == "dobj"
+    counts, offsets = scores.heads[chosen].sum(axis=0), scores.offsets[chosen].mean(axis=0)
     direction, layer, head = best_head(counts)
-    offsets = scores.offsets[chosen].mean(axis=0)
     assert (row["layer"], row["head"], row["direction"]) == (layer + 1, head + 1, DIRECTIONS[direction])
-    assert row["n"] == chosen.sum()
-    assert row["accuracy"] == counts.max() / chosen.sum()
-    assert row["baseline_accuracy"] == offsets.max()
-    assert row["baseline_offset"] == AS_PUBLISHED.offsets[offsets.argmax()]
+    assert (row["n"], row["accuracy"]) == (chosen.sum(), counts.max() / chosen.sum())
+    assert (row["baseline_accuracy"], row["baseline_offset"]) == (offsets.max(), AS_PUBLISHED.offsets[offsets.argmax()])
     assert row["margin"] == pytest.approx(row["accuracy"] - row["baseline_accuracy"])
-
-
-def test_intervals_resample_sentences_with_the_head_fixed():
-    gold = make_gold(30, 6, ["det", "dobj"])
-    scores = random_scores(gold)
-    frame = relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING)
-    row = row_of(frame, "dobj")
     right, sizes, margins = np.zeros(30), np.zeros(30), np.zeros(30)
-    place = DIRECTIONS.index(row["direction"]), row["layer"] - 1, row["head"] - 1
-    offset = AS_PUBLISHED.offsets.index(row["baseline_offset"])
-    for i in range(len(gold)):
-        if gold.relation[i] == "dobj":
-            s = gold.sentence[i]
-            sizes[s] += 1
-            right[s] += scores.heads[i][place]
-            margins[s] += int(scores.heads[i][place]) - int(scores.offsets[i, offset])
+    for i in np.flatnonzero(chosen):
+        s, hit = gold.sentence[i], int(scores.heads[i, direction, layer, head])
+        sizes[s] += 1
+        right[s] += hit
+        margins[s] += hit - int(scores.offsets[i, offsets.argmax()])
     np.testing.assert_allclose((row["accuracy_ci_low"], row["accuracy_ci_high"]), bootstrap_ratio(right, sizes, 200, 3))
     np.testing.assert_allclose((row["margin_ci_low"], row["margin_ci_high"]), bootstrap_ratio(margins, sizes, 200, 3))
     for estimate, interval in (("accuracy", "accuracy_ci"), ("heldout_accuracy", "heldout_ci"), ("margin", "margin_ci")):
@@ -121,7 +80,7 @@ def test_a_head_that_is_always_right_is_found_on_every_fold():
     gold = make_gold(40, 6, ["det", "dobj"])
     scores = random_scores(gold)
     scores.heads[gold.relation == "det", 0, 1, 2] = True
-    row = row_of(relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING), "det")
+    row = row_of(table_of(scores, gold), "det")
     assert (row["layer"], row["head"], row["direction"]) == (2, 3, "dependent_to_head")
     assert row["accuracy"] == row["heldout_accuracy"] == row["accuracy_ci_low"] == row["heldout_ci_high"] == 1
     assert row["tested_margin"] > 0.5
@@ -136,7 +95,7 @@ def test_head_and_offset_are_chosen_on_one_half_and_tested_on_the_other(sentence
         gold = replace(gold, documents=tuple(f"d{k // sentences_a_document}" for k in range(48)))
     scores = random_scores(gold, seed=5)
     scores.heads[(gold.relation == "dobj") & (np.arange(len(gold)) % 6 > 0), 1, 0, 2] = True
-    frame = relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING)
+    frame = table_of(scores, gold)
     units = 48 // sentences_a_document
     unit = gold.sentence // sentences_a_document
     choosing = choosing_half(units, RESAMPLING.seed)
@@ -152,13 +111,13 @@ def test_head_and_offset_are_chosen_on_one_half_and_tested_on_the_other(sentence
         offset = counts.index(max(counts))
         by_unit = [0.0] * units
         for i in half[False]:
-            by_unit[unit[i]] += float(scores.heads[i, d, layer, head])
-            by_unit[unit[i]] -= float(scores.offsets[i, offset])
+            by_unit[unit[i]] += float(scores.heads[i, d, layer, head]) - float(scores.offsets[i, offset])
         assert row.tested_margin == pytest.approx(sum(by_unit) / len(half[False]))
         tested = np.array(by_unit)[~choosing]
         null = [tested.sum() - 2 * (e @ tested) for e in random_exchanges(len(tested), 100 * len(frame), RESAMPLING.seed)]
         beyond = int((np.abs(np.concatenate(null)) >= abs(sum(by_unit))).sum())
         assert row.p_value == pytest.approx((1 + beyond) / (1 + 100 * len(frame)))
+    np.testing.assert_allclose(frame["p_holm"], multipletests(frame["p_value"], method="holm")[1])
     # Of six documents, exchanges have no p below 2 / 64.
     assert (row_of(frame, "dobj")["p_holm"] < 0.05) == (sentences_a_document == 1)
 
@@ -166,116 +125,74 @@ def test_head_and_offset_are_chosen_on_one_half_and_tested_on_the_other(sentence
 def test_a_relation_that_one_half_lacks_has_no_p():
     gold = make_gold(20, 6, ["det"])
     gold.relation[[1, 2]] = "prt"  # of one sentence
-    frame = relations_frame(random_scores(gold), gold, AS_PUBLISHED, 1, RESAMPLING)
+    frame = table_of(random_scores(gold), gold)
     assert row_of(frame, "prt")[["tested_margin", "p_value", "p_holm"]].isna().all()
     assert row_of(frame, "det")[["tested_margin", "p_value", "p_holm"]].notna().all()
     one_sentence = make_gold(1, 6, ["det"])
-    frame = relations_frame(random_scores(one_sentence), one_sentence, AS_PUBLISHED, 1, RESAMPLING)
-    assert frame["p_holm"].isna().all()
+    assert table_of(random_scores(one_sentence), one_sentence)["p_holm"].isna().all()
 
 
 def test_choosing_among_heads_of_noise_is_seen_on_held_out_folds():
+    """The best of 288 coins lies far above 0.3 on the tokens it was chosen on, and not elsewhere."""
     frames = []
     for seed in range(6):
         gold = make_gold(60, 6, ["det", "dobj"], seed=seed)
         generator = np.random.default_rng(seed)
         heads = generator.random((len(gold), 2, 12, 12)) < 0.3
         offsets = generator.random((len(gold), 6)) < 0.3
-        frames.append(relations_frame(Scores(heads, offsets, heads, offsets), gold, AS_PUBLISHED, 1, RESAMPLING))
+        frames.append(table_of(Scores(heads, offsets, heads, offsets), gold))
     rows = pd.concat(frames).query("relation != 'all'")
     assert len(rows) == 12
-    # The best of 288 coins lies far above 0.3 on the tokens it was chosen on, and not elsewhere.
     assert (rows["accuracy"] > 0.35).all()
     assert (rows["heldout_accuracy"] < rows["accuracy"]).all()
     assert rows["heldout_accuracy"].mean() == pytest.approx(0.3, abs=0.03)
 
 
-def test_p_values_are_corrected_over_the_rows():
-    gold = make_gold(40, 8, ["det", "dobj", "amod", "nn"], seed=2)
-    scores = random_scores(gold, seed=2)
-    scores.heads[gold.relation == "det", 0, 0, 0] = True
-    frame = relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING)
-    p = frame["p_value"].to_numpy()
-    order = np.argsort(p, kind="stable")
-    slow, largest = np.empty(len(p)), 0.0
-    for rank, i in enumerate(order):
-        largest = max(largest, min(1.0, p[i] * (len(p) - rank)))
-        slow[i] = largest
-    np.testing.assert_allclose(frame["p_holm"], slow)
-    np.testing.assert_allclose(frame["p_holm"], multipletests(p, method="holm")[1])
-    assert (frame["p_holm"] > frame["p_value"]).any()
-
-
-def test_rare_relations_are_left_out_but_not_the_papers():
-    gold = make_gold(30, 6, ["dep", "cop"], seed=4)
-    gold.relation[[1, 2]] = "prt"
-    gold.relation[[3]] = "para"
-    scores = random_scores(gold)
-    relations = relations_frame(scores, gold, AS_PUBLISHED, 20, RESAMPLING)["relation"].tolist()
-    assert relations[0] == "all"
-    assert relations[-1] == "prt"
-    assert set(relations) == {"all", "dep", "cop", "prt"}
-    assert "para" in set(heads_frame(scores, gold, AS_PUBLISHED)["relation"])
-
-
-def test_every_head_of_every_relation_has_a_row():
+def test_every_head_of_every_relation_has_a_row_and_all_has_scores_of_its_own():
     gold = make_gold(20, 6, ["det", "punct"])
-    scores = random_scores(gold)
-    frame = heads_frame(scores, gold, AS_PUBLISHED)
+    scores, of_all = random_scores(gold, seed=0), random_scores(gold, seed=1)
+    mixed = Scores(scores.heads, scores.offsets, of_all.heads, of_all.offsets)
+    frame = heads_frame(mixed, gold, AS_PUBLISHED)
     assert list(dict.fromkeys(frame["relation"])) == ["all", "det", "punct", "root"]
     assert len(frame) == 4 * 24
     for row in frame.sample(40, random_state=0).itertuples():
         chosen = (gold.relation == row.relation) | (row.relation == "all")
-        correct = scores.heads[chosen, DIRECTIONS.index(row.direction), row.layer - 1, row.head - 1].sum()
+        heads = of_all.heads if row.relation == "all" else scores.heads
+        correct = heads[chosen, DIRECTIONS.index(row.direction), row.layer - 1, row.head - 1].sum()
         assert (row.n, row.correct, row.accuracy) == (chosen.sum(), correct, correct / chosen.sum())
-
-
-def test_the_row_all_has_scores_of_its_own():
-    gold = make_gold(20, 6, ["det"])
-    scores, scores_of_all = random_scores(gold, seed=0), random_scores(gold, seed=1)
-    mixed = Scores(scores.heads, scores.offsets, scores_of_all.heads, scores_of_all.offsets)
-    frame = relations_frame(mixed, gold, AS_PUBLISHED, 1, RESAMPLING)
-    assert row_of(frame, "all")["accuracy"] == scores_of_all.heads.mean(axis=0).max()
-    everything = heads_frame(mixed, gold, AS_PUBLISHED).query("relation == 'all'")["accuracy"]
-    assert everything.max() == scores_of_all.heads.mean(axis=0).max()
-
-
-def predictions_for(gold, seed=0, modes=("mean", "first", "max")):
-    generator = np.random.default_rng(seed)
-    return {mode: generator.integers(1, gold.length.max() + 1, (len(gold), *SHAPE)).astype(np.int16) for mode in modes}
+    assert row_of(table_of(mixed, gold), "all")["accuracy"] == of_all.heads.mean(axis=0).max()
+    # Rare relations get no best head, but those of the paper do.
+    gold = make_gold(30, 6, ["dep", "cop"], seed=4)
+    gold.relation[[1, 2]], gold.relation[[3]] = "prt", "para"
+    assert set(table_of(random_scores(gold), gold, min_count=20)["relation"]) == {"all", "dep", "cop", "prt"}
 
 
 def test_options_are_scored_one_at_a_time():
     gold = make_gold(40, 5, ["det", "poss"])
-    predictions = predictions_for(gold)
+    generator = np.random.default_rng(0)
+    predictions = {
+        mode: generator.integers(1, gold.length.max() + 1, (len(gold), *SHAPE)).astype(np.int16)
+        for mode in ("mean", "first", "max")
+    }
     frame = options_frame(predictions, gold, 1)
     names = ["word_mode", "poss_in_all", "poss_rule", "all_tokens", "offsets", "offset_edges"]
     assert list(dict.fromkeys(frame["option"])) == names
-    pairs = list(dict.fromkeys(frame[["option", "setting"]].itertuples(index=False, name=None)))
-    assert pairs[:3] == [("word_mode", mode) for mode in ("mean", "first", "max")]
-    assert pairs[-4:] == [
-        *(("offsets", "-3 to 2"), ("offsets", "-3 to 3")),
-        *(("offset_edges", "clip"), ("offset_edges", "none")),
-    ]
-    assert len(frame) == len(pairs) * 3
-    of = {(name, o.option_text(name)): o for name, o in alternatives()} | {
-        (n, AS_PUBLISHED.option_text(n)): AS_PUBLISHED for n in names
-    }
+    of = {(name, o.option_text(name)): o for name, o in alternatives() if name in names}
+    of |= {(name, AS_PUBLISHED.option_text(name)): AS_PUBLISHED for name in names}
+    assert set(zip(frame["option"], frame["setting"], strict=True)) == set(of)
+    # The published setting comes first.
+    assert frame.drop_duplicates("option")["setting"].tolist() == [AS_PUBLISHED.option_text(name) for name in names]
     for row in frame.itertuples():
         options = of[row.option, row.setting]
         scores = score(predictions[options.word_mode], gold, options)
         chosen = gold.tokens_of(row.relation, options)
         heads, offsets = scores.of(row.relation)
-        assert row.n == chosen.sum()
-        assert row.accuracy == heads[chosen].mean(axis=0).max()
-        assert row.accuracy == heads[chosen, DIRECTIONS.index(row.direction), row.layer - 1, row.head - 1].mean()
-        assert row.baseline_accuracy == offsets[chosen].mean(axis=0).max()
+        best = heads[chosen, DIRECTIONS.index(row.direction), row.layer - 1, row.head - 1].mean()
+        assert (row.n, row.accuracy) == (chosen.sum(), heads[chosen].mean(axis=0).max())
+        assert (row.accuracy, row.baseline_accuracy) == (best, offsets[chosen].mean(axis=0).max())
         assert row.baseline_accuracy == offsets[chosen, options.offsets.index(row.baseline_offset)].mean()
-
-
-def test_word_modes_that_a_cache_cannot_give_are_left_out_of_the_options():
-    gold = make_gold(20, 5, ["det"])
-    frame = options_frame(predictions_for(gold, modes=("mean",)), gold, 1)
+    # A cache of words has one mode alone.
+    frame = options_frame({"mean": predictions["mean"]}, gold, 1)
     assert set(frame.loc[frame["option"] == "word_mode", "setting"]) == {"mean"}
 
 
@@ -314,26 +231,19 @@ def test_attention_to_sep_where_a_relation_does_not_apply_is_that_of_a_loop():
     assert without_choice["value"].isna().tolist() == [True, False]
 
 
-# --- from a cache to the tables --------------------------------------------------------------------------------------
-
-
-def run_treebank(folder, limit, options=AS_PUBLISHED):
-    attention, examples = read_attention([folder / "0.safetensors"], limit), all_examples([folder / "0.parquet"], limit)
-    settings = asdict(options) | {"preset": "as_published"}
-    return dependencies(attention, examples, read_card(folder / "card.json"), settings, 1, **vars(RESAMPLING))
-
-
-def test_a_planted_head_is_found_from_the_cache(tmp_path):
-    write_treebank(tmp_path)
-    tables = run_treebank(tmp_path, limit=10)
+@pytest.mark.parametrize("level", ["tokens", "words"])
+def test_a_planted_head_is_found_from_the_cache(tmp_path, level):
+    write_treebank(tmp_path, level=level, words=6)
+    attention, examples = StoredAttention([tmp_path / "0.safetensors"], 10), all_examples([tmp_path / "0.parquet"], 10)
+    settings = asdict(AS_PUBLISHED) | {"preset": "as_published"}
+    card = read_card(tmp_path / "card.json")
+    tables = dependencies(attention, examples, card, settings, {"det": [2, 1]}, 1, **vars(RESAMPLING))
     row = row_of(tables["dependencies"], "det")
-    assert (row["n"], row["layer"], row["head"], row["direction"]) == (40, 2, 1, "dependent_to_head")
+    assert (row["n"], row["layer"], row["head"], row["direction"]) == (50, 2, 1, "dependent_to_head")
     assert row["accuracy"] == row["heldout_accuracy"] == 1
-    assert row_of(tables["dependencies"], "all")["accuracy"] == 0.8
-    assert tables["summary"].set_index("quantity")["value"].to_dict() == {"sentences": 10, "words": 50, "split_words": 0}
+    assert row_of(tables["dependencies"], "all")["accuracy"] == pytest.approx(5 / 6)
+    assert tables["summary"].set_index("quantity")["value"].to_dict() == {"sentences": 10, "words": 60, "split_words": 0}
     assert tables["noop"][["value", "applying"]].to_numpy().tolist() == [pytest.approx([0.7, 0.05], abs=1e-3)]
-
-
-def test_a_cache_of_words_has_the_mean(tmp_path):
-    write_treebank(tmp_path, level="words")
-    assert row_of(run_treebank(tmp_path, limit=10)["dependencies"], "det")["accuracy"] == 1
+    # Figure 5 draws the head on two of the sentences.
+    drawn = tables["drawn"].drop_duplicates("example")
+    assert drawn[["relation", "layer", "head", "accuracy"]].to_numpy().tolist() == [["det", 2, 1, 1.0]] * 2

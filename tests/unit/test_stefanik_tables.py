@@ -1,4 +1,4 @@
-"""Claims, comparison and figures of Štefánik's study, and inputs of its rules: each claim can hold, not hold, stay undecided."""
+"""Claims, comparison, figures and inputs of Štefánik's study: each claim can hold, not hold, stay undecided."""
 
 from __future__ import annotations
 

@@ -1,45 +1,43 @@
-"""Surface patterns (sections 3.1 to 3.3 of Clark et al.), against loops over every pair of tokens."""
+"""Surface patterns of Clark et al. (sections 3.1 to 3.3) against loops over tokens, and heads grouped by maps (section 6)."""
 
 import math
 import warnings
 from dataclasses import asdict, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_shards import write_shard
+from scipy.spatial import procrustes
+from scipy.spatial.distance import cdist
+from small_shards import write_example_shards, write_shard
 
 from attention_atlas.attention.cache import read_attention
+from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED
-from attention_atlas.methods.surface import (
-    MEASURES,
-    TokenClasses,
-    entropy_measures,
-    maximum_measures,
-    position_measures,
-    target_measures,
-    token_classes,
-)
+from attention_atlas.methods.surface import GROUPS, MEASURES, TokenClasses, entropy_measures, token_classes
 from attention_atlas.models.card import ModelCard
-from attention_atlas.studies.clark2019.surface import surface as measured
+from attention_atlas.studies.clark2019.surface import (
+    behaviours,
+    clusters,
+    layer_means,
+    named_heads,
+    permutation_p,
+    plane,
+    summed_divergences,
+    surface,
+)
 
 PAIR = ["[CLS]", "a", ",", "b", "[SEP]", "c", ".", "[SEP]"]
 SINGLE = ["[CLS]", "a", "b", "##.", "[SEP]"]
+SHORT = ["[CLS]", ".", "[SEP]"]
 
 
-def random_maps(tokens: int, seed: int, shape: tuple[int, int] = (2, 3)) -> np.ndarray:
-    logits = 2 * np.random.default_rng(seed).standard_normal((*shape, tokens, tokens))
+def random_maps(tokens, seed):
+    logits = 2 * np.random.default_rng(seed).standard_normal((2, 3, tokens, tokens))
     return (np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)).astype(np.float32)
-
-
-def classes_of(tokens: list[str]) -> TokenClasses:
-    return TokenClasses(
-        np.array([t == "[CLS]" for t in tokens]),
-        np.array([t == "[SEP]" for t in tokens]),
-        np.array([t in ".," for t in tokens]),
-    )
 
 
 def slow(row_of, tokens, measure, options):
@@ -48,11 +46,9 @@ def slow(row_of, tokens, measure, options):
     everyone = range(n)
     seps = [i for i in everyone if tokens[i] == "[SEP]"]
     rest = [i for i in everyone if tokens[i] != "[SEP]"]
-    targets = {"cls": "[CLS]", "sep": "[SEP]"}
+    targets = {"cls": ["[CLS]"], "sep": ["[SEP]"], "punct": [".", ","]}
     if measure in targets:
-        return sum(row_of[i][j] for i in everyone for j in everyone if tokens[j] == targets[measure]) / n
-    if measure == "punct":
-        return sum(row_of[i][j] for i in everyone for j in everyone if tokens[j] in (".", ",")) / n
+        return sum(row_of[i][j] for i in everyone for j in everyone if tokens[j] in targets[measure]) / n
     if measure == "rest_sep":
         return sum(row_of[i][j] for i in rest for j in seps) / len(rest)
     if measure == "sep_sep":
@@ -74,41 +70,19 @@ def slow(row_of, tokens, measure, options):
 
 
 def all_measures(maps, classes, options):
-    groups = (target_measures, position_measures, entropy_measures, maximum_measures)
-    return {name: values for group in groups for name, values in group(maps, classes, options).items()}
+    return {name: values for group, *_ in GROUPS for name, values in group(maps, classes, options).items()}
 
 
 @pytest.mark.parametrize("options", [AS_PUBLISHED, CORRECTED, replace(AS_PUBLISHED, entropy_smoothing=0.05)])
-@pytest.mark.parametrize("tokens", [PAIR, SINGLE, ["[CLS]", ".", "[SEP]"]])
+@pytest.mark.parametrize("tokens", [PAIR, SINGLE, SHORT])
 def test_every_measure_is_that_of_the_loops(tokens, options):
     maps = random_maps(len(tokens), seed=len(tokens))
-    measures = all_measures(maps, classes_of(tokens), options)
+    measures = all_measures(maps, token_classes(tokens, "[CLS]", "[SEP]"), options)
     assert set(measures) == set(MEASURES)
     for name, values in measures.items():
-        for layer in range(2):
-            for head in range(3):
-                expected = slow(maps[layer, head].astype(float).tolist(), tokens, name, options)
-                assert values[layer, head] == pytest.approx(expected, abs=1e-5), name
-
-
-def test_the_two_denominators_part_where_they_should():
-    one_sep, maps = classes_of(SINGLE), random_maps(5, seed=0)
-    two, count = (target_measures(maps, one_sep, o)["sep_sep"] for o in (AS_PUBLISHED, CORRECTED))
-    np.testing.assert_allclose(count, 2 * two)
-    every, valid = (position_measures(maps, one_sep, o) for o in (AS_PUBLISHED, CORRECTED))
-    np.testing.assert_allclose(valid["next"], every["next"] * 5 / 4)
-    np.testing.assert_allclose(valid["previous"], every["previous"] * 5 / 4)
-    np.testing.assert_array_equal(valid["current"], every["current"])
-
-
-def test_direction_of_next_and_previous():
-    # Every token looks at the one after it, the last at itself.
-    maps = np.eye(4, k=1, dtype=np.float32)[None, None]
-    maps[..., 3, 3] = 1
-    none = TokenClasses(*[np.zeros(4, dtype=bool)] * 3)
-    measures = position_measures(maps, none, AS_PUBLISHED)
-    assert {name: float(value[0, 0]) for name, value in measures.items()} == {"next": 0.75, "previous": 0, "current": 0.25}
-    assert float(position_measures(maps, none, CORRECTED)["next"][0, 0]) == 1
+        for layer, head in np.ndindex(2, 3):
+            expected = slow(maps[layer, head].astype(float).tolist(), tokens, name, options)
+            assert values[layer, head] == pytest.approx(expected, abs=1e-5), name
 
 
 @settings(max_examples=15, deadline=None)
@@ -117,17 +91,9 @@ def test_uniform_heads_have_entropy_ln_n(n, smoothing):
     uniform = np.full((1, 1, n, n), 1 / n, dtype=np.float32)
     classes = TokenClasses(np.arange(n) == 0, np.zeros(n, dtype=bool), np.zeros(n, dtype=bool))
     measures = entropy_measures(uniform, classes, replace(AS_PUBLISHED, entropy_smoothing=smoothing))
-    np.testing.assert_allclose(measures["entropy"], math.log(n), rtol=1e-5)
-    np.testing.assert_allclose(measures["entropy_cls"], math.log(n), rtol=1e-5)
-
-
-def test_heads_that_look_at_one_token_have_no_entropy_but_for_smoothing():
-    one_hot = np.eye(6, dtype=np.float32)[None, None, [3, 3, 0, 1, 5, 5]]
-    classes = classes_of(["[CLS]", *"abcd", "[SEP]"])
-    assert float(entropy_measures(one_hot, classes, CORRECTED)["entropy"][0, 0]) == 0
-    smoothed = float(entropy_measures(one_hot, classes, AS_PUBLISHED)["entropy"][0, 0])
-    small, large = 1e-4 / 6, 1 - 1e-4 + 1e-4 / 6
-    assert smoothed == pytest.approx(-5 * small * math.log(small) - large * math.log(large), rel=1e-3)
+    np.testing.assert_allclose([measures["entropy"], measures["entropy_cls"]], math.log(n), rtol=1e-5)
+    one_hot = np.eye(n, dtype=np.float32)[None, None]
+    assert entropy_measures(one_hot, classes, CORRECTED)["entropy"].item() == 0
 
 
 def test_punctuation_is_exactly_a_full_stop_or_comma():
@@ -138,70 +104,53 @@ def test_punctuation_is_exactly_a_full_stop_or_comma():
     assert np.flatnonzero(classes.sep).tolist() == [13, 14]
 
 
-def test_a_model_without_special_tokens_has_no_attention_to_them():
-    tokens = ["Ġa", "Ġb", "Ġ."]
-    classes = token_classes(tokens, None, None)
-    assert not classes.cls.any()
-    assert not classes.sep.any()
-    measures = all_measures(random_maps(3, seed=1), classes, AS_PUBLISHED)
-    assert {name for name, values in measures.items() if np.isnan(values).all()} == {
-        *("cls", "sep", "rest_sep", "sep_sep", "entropy_cls")
-    }
-    assert not any(np.isnan(measures[name]).any() for name in ("punct", "next", "entropy", "row_maximum"))
-
-
 # --- from a cache to the tables --------------------------------------------------------------------------------------
 
 
-def write_cache(folder, texts, maps, level="tokens", records=None):
+def measured(folder, texts, maps, options=AS_PUBLISHED, level="tokens", records=None, limit=100, cls="[CLS]", sep="[SEP]"):
+    """Tables of segments whose maps are in a cache; records: their numbers in the corpus."""
     facts = [
         {"record": r, "id": f"s{r}", "tokens": t, "word": [-1 if x[0] == "[" else i for i, x in enumerate(t)], "words": t}
         for r, t in zip(records or range(len(texts)), texts, strict=True)
     ]
     arrays = {fact["record"]: array.astype(np.float16) for fact, array in zip(facts, maps, strict=True)}
     write_shard(folder / "0.safetensors", folder / "0.json", arrays, {"level": level, "examples": facts})
-    return [folder / "0.safetensors"]
-
-
-def measure(shards, limit=100, options=AS_PUBLISHED, cls="[CLS]", sep="[SEP]"):
     card = ModelCard("m", "here", "bert", 2, 3, 128, cls, sep, 0, "", "random", 0, "float32")
-    tables = measured(read_attention(shards, limit), card, asdict(options) | {"preset": "as_published"}, "auto", 100, 0)
-    return [tables[name] for name in ("surface", "options", "summary")]
+    attention = read_attention([folder / "0.safetensors"], limit)
+    return surface(attention, card, asdict(options) | {"preset": "as_published"}, "auto", 100, 0)
 
 
-def half(maps):
-    """Maps as a cache gives them back."""
-    return maps.astype(np.float16).astype(np.float32)
+def maps_of(texts):
+    """Random maps, as a cache gives them back."""
+    return [random_maps(len(t), seed=i).astype(np.float16).astype(np.float32) for i, t in enumerate(texts)]
+
+
+def mean_of_loops(texts, maps, row, options):
+    heads = [m[row.layer - 1, row.head - 1].astype(float).tolist() for m in maps]
+    return np.array([slow(head, tokens, row.measure, options) for head, tokens in zip(heads, texts, strict=True)])
 
 
 @pytest.mark.parametrize("options", [AS_PUBLISHED, CORRECTED])
 def test_segments_of_different_lengths_count_alike(tmp_path, options):
-    texts = [PAIR, SINGLE, ["[CLS]", ".", "[SEP]"]]
-    maps = [random_maps(len(t), seed=i) for i, t in enumerate(texts)]
-    surface, _, summary = measure(write_cache(tmp_path, texts, maps), options=options)
-    assert surface.columns.tolist() == ["measure", "layer", "head", "value", "ci_low", "ci_high", "n", "unit", "units"]
-    assert len(surface) == len(MEASURES) * 6
-    for row in surface.itertuples():
-        heads = [half(m)[row.layer - 1, row.head - 1].astype(float).tolist() for m in maps]
-        values = [slow(head, tokens, row.measure, options) for head, tokens in zip(heads, texts, strict=True)]
-        assert row.value == pytest.approx(sum(values) / 3, abs=1e-5), row.measure
+    texts = [PAIR, SINGLE, SHORT]
+    maps = maps_of(texts)
+    tables = measured(tmp_path, texts, maps, options)
+    assert len(tables["surface"]) == len(MEASURES) * 6
+    for row in tables["surface"].itertuples():
+        values = mean_of_loops(texts, maps, row, options)
+        assert row.value == pytest.approx(values.mean(), abs=1e-5), row.measure
         assert min(values) - 1e-5 <= row.ci_low <= row.value <= row.ci_high <= max(values) + 1e-5
         assert row.n == 3
-    assert (surface["ci_low"] < surface["ci_high"]).mean() > 0.9
-    assert dict(summary.to_numpy()) == {
-        "segments": 3,
-        "mean_tokens": pytest.approx(16 / 3, abs=1e-4),
-        "shortest": 3,
-        "longest": 8,
-        "uniform_entropy": pytest.approx((math.log(8) + math.log(5) + math.log(3)) / 3, abs=1e-5),
-    }
+    expected = {"segments": 3, "mean_tokens": 16 / 3, "shortest": 3, "longest": 8}
+    expected |= {"uniform_entropy": (math.log(8) + math.log(5) + math.log(3)) / 3}
+    assert dict(tables["summary"].to_numpy()) == pytest.approx(expected)
 
 
 def test_options_are_moved_one_at_a_time_from_the_published_setting(tmp_path):
     texts = [PAIR, SINGLE]
-    maps = [random_maps(len(t), seed=i) for i, t in enumerate(texts)]
+    maps = maps_of(texts)
     # The options of the run must not leak into this table.
-    _, moved, _ = measure(write_cache(tmp_path, texts, maps), options=replace(CORRECTED, entropy_smoothing=0.03))
+    moved = measured(tmp_path, texts, maps, replace(CORRECTED, entropy_smoothing=0.03))["options"]
     settings_of = {
         "sep_sep_denominator": (("two", "count"), ("sep_sep",)),
         "position_denominator": (("all", "valid"), ("next", "previous")),
@@ -212,55 +161,137 @@ def test_options_are_moved_one_at_a_time_from_the_published_setting(tmp_path):
     assert len(moved) == len(combinations) * 6
     for row in moved.itertuples():
         value = float(row.setting) if row.option == "entropy_smoothing" else row.setting
-        options = replace(AS_PUBLISHED, **{row.option: value})
-        heads = [half(m)[row.layer - 1, row.head - 1].astype(float).tolist() for m in maps]
-        expected = sum(slow(head, tokens, row.measure, options) for head, tokens in zip(heads, texts, strict=True)) / 2
+        expected = mean_of_loops(texts, maps, row, replace(AS_PUBLISHED, **{row.option: value})).mean()
         assert row.value == pytest.approx(expected, abs=1e-5)
 
 
 def test_limit_counts_records_of_the_corpus_not_segments(tmp_path):
     # Record 1 was dropped: of records 0, 2, 3 two lie before the limit.
     texts = [SINGLE, PAIR, PAIR]
-    maps = [random_maps(len(t), seed=i) for i, t in enumerate(texts)]
-    shards = write_cache(tmp_path, texts, maps, records=[0, 2, 3])
-    surface, _, summary = measure(shards, limit=3)
-    assert summary.set_index("quantity")["value"]["segments"] == 2
-    assert set(surface["n"]) == {2}
-    value = surface.query("measure == 'current' and layer == 2 and head == 3")["value"].item()
-    expected = [slow(half(m)[1, 2].tolist(), t, "current", AS_PUBLISHED) for m, t in zip(maps[:2], texts[:2], strict=True)]
-    assert value == pytest.approx(sum(expected) / 2, abs=1e-5)
+    maps = maps_of(texts)
+    tables = measured(tmp_path, texts, maps, records=[0, 2, 3], limit=3)
+    assert set(tables["surface"]["n"]) == {2}
+    row = next(tables["surface"].query("measure == 'current' and layer == 2 and head == 3").itertuples())
+    assert row.value == pytest.approx(mean_of_loops(texts[:2], maps[:2], row, AS_PUBLISHED).mean(), abs=1e-5)
+    for changes, message in (
+        ({"records": [4, 5, 6], "limit": 4}, "no segment to measure"),
+        ({"level": "words"}, r"example s0: .* level words, .* set level: tokens"),
+    ):
+        with pytest.raises(AtlasError, match=message):
+            measured(tmp_path, texts, maps, **changes)
 
 
-def test_nothing_to_measure_is_an_error(tmp_path):
-    shards = write_cache(tmp_path, [SINGLE], [random_maps(5, seed=0)], records=[4])
-    with pytest.raises(AtlasError, match="no segment to measure"):
-        measure(shards, limit=4)
-
-
-def test_a_cache_of_words_is_an_error(tmp_path):
-    shards = write_cache(tmp_path, [SINGLE], [random_maps(5, seed=0)], level="words")
-    with pytest.raises(AtlasError, match=r"example s0: .* level words, .* set level: tokens"):
-        measure(shards)
-
-
-def test_measures_that_a_model_cannot_have_are_left_out(tmp_path):
-    shards = write_cache(tmp_path, [["Ġa", ".", "Ġc"]] * 2, [random_maps(3, seed=i) for i in range(2)])
+def test_measures_that_a_model_or_a_segment_cannot_have_are_left_out(tmp_path):
+    texts = [["Ġa", ".", "Ġc"]] * 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        surface, moved, _ = measure(shards, cls=None, sep=None)
-    assert set(surface["measure"]) == set(MEASURES) - {"cls", "sep", "rest_sep", "sep_sep", "entropy_cls"}
-    assert set(moved["measure"]) == {"next", "previous", "entropy"}
-
-
-def test_a_segment_without_sep_is_left_out_of_its_measures_alone(tmp_path):
+        tables = measured(tmp_path, texts, maps_of(texts), cls=None, sep=None)
+    assert set(tables["surface"]["measure"]) == set(MEASURES) - {"cls", "sep", "rest_sep", "sep_sep", "entropy_cls"}
+    assert set(tables["options"]["measure"]) == {"next", "previous", "entropy"}
     texts = [PAIR, ["[CLS]", "a", "b"]]
-    maps = [random_maps(len(t), seed=i) for i, t in enumerate(texts)]
-    surface, moved, _ = measure(write_cache(tmp_path, texts, maps))
-    n = surface.groupby("measure")["n"].first()
-    assert {name: n[name] for name in ("sep_sep", "rest_sep", "cls", "next", "entropy")} == {
-        **{"sep_sep": 1, "rest_sep": 1},
-        **{"cls": 2, "next": 2, "entropy": 2},
+    maps = maps_of(texts)
+    tables = measured(tmp_path, texts, maps)
+    n = tables["surface"].groupby("measure")["n"].first()
+    assert n[["sep_sep", "rest_sep", "cls", "next", "entropy"]].tolist() == [1, 1, 2, 2, 2]
+    row = next(tables["surface"].query("measure == 'sep_sep'").itertuples())
+    assert row.value == pytest.approx(mean_of_loops(texts[:1], maps[:1], row, AS_PUBLISHED)[0], abs=1e-5)
+
+
+# --- Figure 6 --------------------------------------------------------------------------------------------------------
+
+OPTIONS = {"smoothing": 0.001, "blocks": 4, "broad_entropy": 3.8, "position": 0.5, "special": 0.6, "permutations": 199}
+SMALL = np.array([[0, 1, 5, 6], [1, 0, 7, 8], [5, 7, 0, 3], [6, 8, 3, 0]], dtype=float)
+
+
+def symmetric(generator, size):
+    half = np.triu(generator.random((size, size)), 1)
+    return half + half.T
+
+
+def test_distances_of_segments_are_means_over_tokens(tmp_path):
+    shards, maps = write_example_shards(tmp_path, sizes=[5, 9, 4], layers=2, heads=2)
+    cached = list(read_attention(shards))
+    sums, tokens, _ = summed_divergences(iter(cached), cached, 0.001, 2, 1)
+    of_segment = [head_divergence(m.reshape(4, *m.shape[2:]), 0.001) for m in maps]
+    assert sums == pytest.approx(np.stack([of_segment[0] + of_segment[2], of_segment[1]]), abs=1e-6)
+    assert tokens.tolist() == [9, 9]
+
+
+def test_points_of_the_plane_are_found_again():
+    points = np.random.default_rng(2).normal(size=(15, 2))
+    layout = plane(cdist(points, points), seed=0)
+    assert procrustes(points, layout)[2] < 1e-6
+    # Turned so that x is the widest direction, and the same each time.
+    assert layout[:, 0].std() >= layout[:, 1].std()
+    assert np.abs(layout.mean(axis=0)).max() < 1e-9
+    assert plane(cdist(points, points), seed=0) == pytest.approx(layout, abs=0)
+
+
+def test_permutation_finds_planted_layers_and_counts_by_enumeration():
+    labels = np.repeat([1, 2, 3], 4)
+    planted = symmetric(np.random.default_rng(5), 12) + 2 * (labels[:, None] != labels[None, :])
+    np.fill_diagonal(planted, 0)
+    assert permutation_p(planted, labels, 999, seed=0) == pytest.approx(1 / 1000)
+    assert layer_means(SMALL, np.array([1, 1, 2, 2])) == (2, 6.5)
+    # Of the three ways to pair four heads one is the observed one: a third of all permutations is as extreme.
+    assert permutation_p(SMALL, np.array([1, 1, 2, 2]), 3000, seed=1) == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_p_is_uniform_without_structure():
+    labels = np.repeat([1, 2, 3, 4], 4)
+    values = [permutation_p(symmetric(np.random.default_rng(k), 16), labels, 99, seed=k) for k in range(120)]
+    assert 0.4 < np.mean(values) < 0.6
+    assert np.mean(np.array(values) <= 0.1) < 0.2
+
+
+def surface_of(layer=1, **values):
+    rows = [(measure, layer, head, value) for measure, heads in values.items() for head, value in enumerate(heads, start=1)]
+    return pd.DataFrame(rows, columns=["measure", "layer", "head", "value"])
+
+
+def test_later_behaviours_override_earlier_ones():
+    values = {
+        "next": [0.6, 0.1, 0.1, 0.5, 0.6, 0.0, 0.6],
+        "previous": [0.1, 0.6, 0.1, 0.1, 0.6, 0.0, 0.1],
+        "entropy": [1.0, 1.0, 3.9, 1.0, 3.8, 1.0, 3.9],
+        "cls": [0.0, 0.0, 0.0, 0.0, 0.0, 0.7, 0.0],
+        "sep": [0.0, 0.0, 0.0, 0.0, 0.0, 0.7, 0.0],
+        "punct": [0.0, 0.0, 0.0, 0.0, 0.0, 0.6, 0.61],
     }
-    expected = target_measures(half(maps[0]), classes_of(PAIR), AS_PUBLISHED)["sep_sep"][0, 0]
-    assert surface.query("measure == 'sep_sep'")["value"].iloc[0] == pytest.approx(expected, abs=1e-5)
-    assert moved.query("measure == 'sep_sep' and setting == 'two'")["value"].iloc[0] == pytest.approx(expected, abs=1e-5)
+    named = behaviours(surface_of(**values), OPTIONS)["behaviour"].tolist()
+    assert named == ["next", "previous", "broad", "none", "previous", "sep", "punctuation"]
+    # A model without special tokens.
+    without = {"next": [0.6, 0.1], "previous": [0.1, 0.1], "entropy": [1.0, 1.0], "punct": [0.0, 0.9]}
+    assert behaviours(surface_of(**without), OPTIONS)["behaviour"].tolist() == ["next", "punctuation"]
+
+
+def test_heads_are_named_by_their_relations():
+    relations = pd.DataFrame({"relation": ["det", "pobj", "prep", "dobj"], "layer": [1, 2, 3, 1], "head": [4, 5, 6, 4]})
+    assert named_heads(relations, None) == {(1, 4): "det, dobj", (2, 5): "pobj"}
+    systems = {"system": ["nearest", "best_head", "best_head"], "mention_type": ["all", "pronoun", "all"]}
+    table2 = pd.DataFrame({**systems, "layer": [None, 6, 2], "head": [None, 6, 5]})
+    assert named_heads(relations, table2)[(2, 5)] == "coreference, pobj"
+
+
+def test_clusters_from_shards(tmp_path):
+    shards, maps = write_example_shards(tmp_path, sizes=[6, 8, 7, 9], layers=3, heads=3)
+    cached = list(read_attention(shards))
+    low = dict.fromkeys(("previous", "entropy", "punct"), [0.1] * 3)
+    of_heads = pd.concat([surface_of(layer, next=[0.7] * 3, **low) for layer in (1, 2, 3)])
+    relations = pd.DataFrame({"relation": ["det"], "layer": [2], "head": [3]})
+    tables = clusters(iter(cached), cached, of_heads, relations, OPTIONS, 1, 100, 0)
+    row = tables["distances"].query("layer_a == 1 and head_a == 3 and layer_b == 2 and head_b == 1").iloc[0]
+    divergences = sum(head_divergence(m.reshape(9, *m.shape[2:]), 0.001) for m in maps) / 30
+    assert (len(tables["distances"]), row["js"]) == (36, pytest.approx(divergences[2, 3], rel=1e-5))
+    heads = tables["heads"]
+    assert heads["behaviour"].tolist() == ["next"] * 9
+    named = heads[heads["relation"] != ""]
+    assert named[["layer", "head", "relation"]].to_numpy().tolist() == [[2, 3, "det"]]
+    test = tables["test"].set_index("quantity")
+    within, between = layer_means(divergences, np.repeat([1, 2, 3], 3))
+    assert test.loc["difference", "value"] == pytest.approx(between - within, rel=1e-4)
+    assert test.loc["difference", ["n", "unit", "units"]].tolist() == [9, "segments", 4]
+    assert test.loc["difference", "ci_low"] <= test.loc["difference", "value"] <= test.loc["difference", "ci_high"]
+    plain = cdist(heads[["x", "y"]], heads[["x", "y"]])
+    stress = ((divergences - plain) ** 2).sum() / (divergences**2).sum()
+    assert test.loc["stress", "value"] == pytest.approx(stress**0.5, rel=1e-4)

@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
+from clark_inputs import RESAMPLING, make_gold, random_scores, row_of
 from small_shards import write_example_shards
-from test_relations import RESAMPLING, make_gold, random_scores, row_of
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.conllu import read_conllu
 from attention_atlas.corpora.examples import Example, read_examples, write_examples
 from attention_atlas.corpora.text import RECIPES, TextDocument
-from attention_atlas.methods.dependency_scoring import relations_frame
 from attention_atlas.methods.head_tables import DOCUMENTS, Units, independent_units, mean_rows
 from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.stats.held_out import best_head, folds_of
 from attention_atlas.stats.intervals import bootstrap_ratio
-from attention_atlas.studies.clark2019.clustering import summed_divergences
+from attention_atlas.studies.clark2019.surface import summed_divergences
+from attention_atlas.studies.clark2019.syntax import relations_frame
 
 WORD = "1\tgo\tgo\tX\t_\t_\t0\troot\t_\t_\n\n"
 

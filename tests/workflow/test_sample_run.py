@@ -470,7 +470,7 @@ def test_a_style_edit_reruns_one_figure(copy):
 RESULTS = (
     ("methods/surface.py", "if 0 < seps < n else none", "if 1 < seps < n else none", "clark2019_surface"),
     ("methods/options.py", 'word_mode: str = "mean"', 'word_mode: str = "max"', "clark2019_dependencies"),
-    ("studies/clark2019/tables_published.py", "(not stated in the paper)", "(not said in the paper)", "clark2019_options"),
+    ("studies/clark2019/tables.py", "(not stated in the paper)", "(not said in the paper)", "clark2019_options"),
     ("studies/clark2019/figures.py", 'titles=("coreference",)', 'titles=("gap",)', "clark2019_figure5"),
     ("io/tables.py", 'float_format="%.6g"', 'float_format="%.7g"', "clark2019_surface"),
 )

@@ -3,11 +3,10 @@
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 from attention_atlas.workflow.paths import one_of
-from attention_atlas.workflow.resources import gpus, memory, minutes
+from attention_atlas.workflow.resources import gpus
 
 clark2019 = StudyInputs(config, "clark2019")
 PROBES = "results/{run}/clark2019/probes/{model}.tsv"
-PROBE_TRAINING = "results/{run}/clark2019/probes/{model}.training.tsv"
 
 
 wildcard_constraints:
@@ -17,8 +16,7 @@ wildcard_constraints:
 
 use rule measured as clark2019_surface with:
     input:
-        clark2019.shards("segments", suffix="json"),
-        attention=clark2019.shards("segments"),
+        **clark2019.maps("segments", examples=""),
         card=clark2019.card("segments"),
     output:
         surface="results/{run}/clark2019/{variant}surface.tsv",
@@ -31,8 +29,7 @@ use rule measured as clark2019_surface with:
     benchmark:
         "results/{run}/benchmarks/clark2019/{variant}surface.tsv"
     resources:
-        mem_mb=clark2019.map_memory("segments", 200),
-        runtime=minutes(60),
+        **clark2019.map_resources("segments", 60, stored=200),
     params:
         **clark2019.parameters("surface:surface", "options", "figure1_heads", "resamples", "seed"),
         limit=clark2019.limit("segments"),
@@ -40,9 +37,7 @@ use rule measured as clark2019_surface with:
 
 use rule measured as clark2019_dependencies with:
     input:
-        clark2019.shards("dependencies", suffix="json"),
-        attention=clark2019.shards("dependencies"),
-        examples=clark2019.examples("dependencies"),
+        **clark2019.maps("dependencies"),
         card=clark2019.card("dependencies"),
     output:
         heads="results/{run}/clark2019/{variant}dependency_heads.tsv",
@@ -52,47 +47,43 @@ use rule measured as clark2019_dependencies with:
         noop="results/{run}/clark2019/{variant}dependency_noop.tsv",
         summary="results/{run}/clark2019/{variant}dependency_summary.tsv",
         claims="results/{run}/clark2019/{variant}dependency_claims.tsv",
+        drawn="results/{run}/clark2019/{variant}figure5_dependencies.tsv",
     log:
         "results/{run}/logs/clark2019/{variant}dependencies.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/{variant}dependencies.tsv"
     resources:
-        mem_mb=clark2019.map_memory("dependencies", 2000),
-        runtime=minutes(60),
+        **clark2019.map_resources("dependencies", 60, stored=2000),
     params:
-        **clark2019.parameters("syntax:dependencies", "options", "min_count", "folds", "resamples", "seed"),
+        **clark2019.parameters("syntax:dependencies", "options", "figure5_heads", "min_count", "folds", "resamples", "seed"),
         limit=clark2019.limit("dependencies"),
 
 
 use rule measured as clark2019_coreference with:
     input:
-        clark2019.shards("coreference", suffix="json"),
-        attention=clark2019.shards("coreference"),
-        examples=clark2019.examples("coreference"),
+        **clark2019.maps("coreference"),
     output:
         table="results/{run}/clark2019/{variant}coreference.tsv",
         heads="results/{run}/clark2019/{variant}coreference_heads.tsv",
         options="results/{run}/clark2019/{variant}coreference_options.tsv",
         summary="results/{run}/clark2019/{variant}coreference_summary.tsv",
         claims="results/{run}/clark2019/{variant}coreference_claims.tsv",
+        drawn="results/{run}/clark2019/{variant}figure5_coreference.tsv",
     log:
         "results/{run}/logs/clark2019/{variant}coreference.log",
     benchmark:
         "results/{run}/benchmarks/clark2019/{variant}coreference.tsv"
     resources:
-        mem_mb=clark2019.map_memory("coreference", 4000),
-        runtime=minutes(120),
+        **clark2019.map_resources("coreference", 120, stored=4000),
     params:
-        **clark2019.parameters("coreference:coreference", "folds", "resamples", "seed", options="coreference_options"),
+        **clark2019.parameters("coreference:coreference", "coreference_options", "figure5_heads", "folds", "resamples", "seed"),
         vary_options=lambda wildcards: not wildcards.variant,
         limit=clark2019.limit("coreference"),
 
 
 use rule measured as clark2019_gap_systems with:
     input:
-        clark2019.shards("gap", suffix="json"),
-        attention=clark2019.shards("gap"),
-        examples=clark2019.examples("gap"),
+        **clark2019.maps("gap"),
     output:
         systems="results/{run}/clark2019/gap_systems.tsv",
     log:
@@ -100,36 +91,10 @@ use rule measured as clark2019_gap_systems with:
     benchmark:
         "results/{run}/benchmarks/clark2019/gap_systems.tsv"
     resources:
-        mem_mb=clark2019.map_memory("gap", 100),
-        runtime=minutes(60),
+        **clark2019.map_resources("gap", 60, stored=100),
     params:
         **clark2019.parameters("coreference:gap", "folds", "resamples", "seed"),
         limit=clark2019.limit("gap"),
-
-
-use rule measured as clark2019_figure5_weights with:
-    input:
-        clark2019.first(clark2019.shards("dependencies", suffix="json")),
-        clark2019.if_named("coreference", clark2019.first(clark2019.shards("coreference", suffix="json"))),
-        attention=clark2019.first(clark2019.shards("dependencies")),
-        examples=clark2019.first(clark2019.examples("dependencies")),
-        dependencies="results/{run}/clark2019/dependencies.tsv",
-        coreference=clark2019.table_if("coreference", "coreference.tsv"),
-        coreference_attention=clark2019.if_named("coreference", clark2019.first(clark2019.shards("coreference"))),
-        coreference_examples=clark2019.if_named("coreference", clark2019.first(clark2019.examples("coreference"))),
-    output:
-        weights="results/{run}/clark2019/figure5_weights.tsv",
-    log:
-        "results/{run}/logs/clark2019/figure5_weights.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/figure5_weights.tsv"
-    group:
-        "clark2019_pages"
-    resources:
-        mem_mb=clark2019.map_memory("dependencies", 8000),
-        runtime=minutes(10),
-    params:
-        **clark2019.parameters("maps:figure5_weights", "coreference_options", heads="figure5_heads"),
 
 
 use rule measured_by_model as clark2019_gradients with:
@@ -146,9 +111,7 @@ use rule measured_by_model as clark2019_gradients with:
     benchmark:
         "results/{run}/benchmarks/clark2019/gradients.tsv"
     resources:
-        mem_mb=clark2019.model_memory(),
-        runtime=minutes(240),
-        gpu=gpus(config),
+        **clark2019.model_resources(240),
     params:
         **clark2019.parameters("gradients:gradients", "resamples", "seed"),
         model=clark2019.model(),
@@ -157,18 +120,14 @@ use rule measured_by_model as clark2019_gradients with:
 
 use rule measured_by_model as clark2019_probes with:
     input:
-        clark2019.shards("probe_training", suffix="json"),
-        clark2019.shards("dependencies", suffix="json"),
         clark2019.card("model"),
+        **clark2019.maps("probe_training", "training", "training_examples"),
+        **clark2019.maps("dependencies", "evaluation", "evaluation_examples"),
         card="results/{run}/models/{model}/card.json",
-        training=clark2019.shards("probe_training"),
-        training_examples=clark2019.examples("probe_training"),
-        evaluation=clark2019.shards("dependencies"),
-        evaluation_examples=clark2019.examples("dependencies"),
         file=clark2019.if_named("vectors", clark2019.raw("vectors")),
     output:
         table=PROBES,
-        training=PROBE_TRAINING,
+        training="results/{run}/clark2019/probes/{model}.training.tsv",
     log:
         "results/{run}/logs/clark2019/probes/{model}.log",
     benchmark:
@@ -177,31 +136,18 @@ use rule measured_by_model as clark2019_probes with:
     wildcard_constraints:
         model=one_of(config["models"]),
     resources:
-        mem_mb=clark2019.model_memory(),
-        runtime=minutes(480),
-        gpu=gpus(config),
+        **clark2019.model_resources(480),
     params:
-        **clark2019.parameters("probes:probes", dimensions="probes.dimensions"),
-        model="{model}",
+        **clark2019.parameters("probes:probes", "recipe"),
         base_model=clark2019.model_name("model"),
         embeddings=clark2019.model("model"),
-        recipe=lambda wildcards: {
-            key: value
-            for key, value in clark2019.study_settings(wildcards)["probes"].items()
-            if key not in ("dimensions", "random_models")
-        },
-        limit=clark2019.limits(
-            training="probe_training",
-            training_examples="probe_training",
-            evaluation="dependencies",
-            evaluation_examples="dependencies",
-        ),
+        limit=clark2019.limits(training_examples="probe_training", evaluation_examples="dependencies"),
 
 
 use rule measured as clark2019_probe_scores with:
     input:
         leaves(clark2019.of_group("probed", PROBES)),
-        training=clark2019.of_role("dependencies", PROBE_TRAINING),
+        training=clark2019.of_role("dependencies", "results/{run}/clark2019/probes/{model}.training.tsv"),
         examples=clark2019.examples("dependencies"),
     output:
         scores="results/{run}/clark2019/probe_scores.tsv",
@@ -223,9 +169,7 @@ use rule measured as clark2019_probe_scores with:
 
 use rule measured_by_model as clark2019_clustering with:
     input:
-        clark2019.shards("segments", suffix="json"),
-        attention=clark2019.shards("segments"),
-        examples=clark2019.examples("segments"),
+        **clark2019.maps("segments"),
         surface="results/{run}/clark2019/surface.tsv",
         dependencies="results/{run}/clark2019/dependencies.tsv",
         coreference=clark2019.table_if("coreference", "coreference.tsv"),
@@ -239,10 +183,8 @@ use rule measured_by_model as clark2019_clustering with:
         "results/{run}/benchmarks/clark2019/clustering.tsv"
     threads: 2
     resources:
-        mem_mb=clark2019.map_memory("segments"),
-        runtime=minutes(240),
-        gpu=gpus(config),
+        **clark2019.map_resources("segments", 240, gpu=gpus(config)),
     params:
-        **clark2019.parameters("clustering:clusters", "resamples", "seed", options="clustering"),
+        **clark2019.parameters("surface:clusters", "resamples", "seed", options="clustering"),
         threads=lambda wildcards, threads: threads,
         limit=clark2019.limit("segments"),

@@ -6,7 +6,7 @@ Predictions and gold trees are arrays over all tokens of the corpus: which word 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,9 +19,7 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_tables import Units, accuracy_rows, independent_units
 from attention_atlas.methods.options import Options
-from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half, folds_of, heldout
-from attention_atlas.stats.intervals import bootstrap_ratio
-from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p
+from attention_atlas.stats.held_out import Bools, best_head
 
 Ints = npt.NDArray[np.int16]
 DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT = "dependent_to_head", "head_to_dependent"
@@ -34,7 +32,6 @@ PAPER_RELATIONS = (
 )
 _POSSESSIVE = {"'s", "s'"}
 """Words of the possessive rule, as in the published code (case-sensitive)."""
-_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -196,54 +193,3 @@ def best_heads(scores: Scores, gold: Gold, options: Options, min_count: int) -> 
         row |= {"accuracy": right[:, direction, layer, head].mean()}
         rows.append(row | {"baseline_offset": options.offsets[offset], "baseline_accuracy": offset_right[:, offset].mean()})
     return pd.DataFrame(rows)
-
-
-def relations_frame(scores: Scores, gold: Gold, options: Options, min_count: int, resampling: Resampling) -> pd.DataFrame:
-    """`best_heads` with intervals (bootstrap over units with the head fixed) and tests (`_tests`).
-
-    heldout_accuracy, heldout_baseline: head or offset chosen on the other folds of units; margin: accuracy minus baseline, the
-    best offset in sample; units: how many have the relation.
-    """
-    best = best_heads(scores, gold, options, min_count)
-    folds = folds_of(gold.units.count, resampling.folds, resampling.seed)[gold.units.of_item]
-    rows = []
-    for row in best.itertuples():
-        chosen = gold.tokens_of(row.relation, options)
-        units, fold = replace(gold.units, of_item=gold.units.of_item[chosen]), folds[chosen]
-        right, offset_right = (answers[chosen] for answers in scores.of(row.relation))
-        of_head = right[:, DIRECTIONS.index(row.direction), row.layer - 1, row.head - 1]
-        of_offset = offset_right[:, options.offsets.index(row.baseline_offset)]
-        held, held_offset = heldout(right, fold), heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
-        columns = np.stack([of_head, held, of_head.astype(np.float64) - of_offset], axis=1).astype(np.float64)
-        low, high = bootstrap_ratio(units.sums(columns), units.sizes()[:, None], resampling.resamples, resampling.seed)
-        values = {"margin": columns[:, 2].mean(), "heldout_accuracy": held.mean(), "heldout_baseline": held_offset.mean()}
-        for number, name in enumerate(("accuracy_ci", "heldout_ci", "margin_ci")):
-            values |= {f"{name}_low": low[number], f"{name}_high": high[number]}
-        rows.append(values | {"unit": units.name, "units": int((units.sizes() > 0).sum())})
-    return pd.concat([best, pd.DataFrame(rows), _tests(scores, gold, options, best["relation"], resampling)], axis=1)
-
-
-def _tests(scores: Scores, gold: Gold, options: Options, relations: Sequence[str], resampling: Resampling) -> pd.DataFrame:
-    """One row per relation: test whether its best head beats its best offset, both chosen on the other half of the units.
-
-    tested_margin: accuracy of the head minus that of the offset on the test half; p_value: random exchanges of head and offset
-    within the units of that half; p_holm: over these rows. NaN if a relation is missing from one half.
-    """
-    unit, units = gold.units.of_item, gold.units.count
-    in_first = choosing_half(units, resampling.seed)
-    differences, margins = np.zeros((units, len(relations))), np.full(len(relations), np.nan)
-    for number, relation in enumerate(relations):
-        chosen = gold.tokens_of(relation, options)
-        first, second = chosen & in_first[unit], chosen & ~in_first[unit]
-        if first.any() and second.any():
-            heads, offsets = scores.of(relation)
-            head_right = heads[(second, *best_head(heads[first].sum(axis=0)))]
-            difference = head_right.astype(np.float64) - offsets[second, offsets[first].sum(axis=0).argmax()]
-            differences[:, number] = np.bincount(unit[second], weights=difference, minlength=units)
-            margins[number] = difference.mean()
-    tested = ~np.isnan(margins)
-    draws = max(resampling.resamples, enough_draws(int(tested.sum()), _LEVEL))
-    p, p_holm = np.full((2, len(relations)), np.nan)
-    p[tested] = exchange_p(differences[~in_first][:, tested], draws, resampling.seed)
-    p_holm[tested] = corrected_p(p[tested], "holm", 1 / (1 + draws), _LEVEL)
-    return pd.DataFrame({"tested_margin": margins, "p_value": p, "p_holm": p_holm})

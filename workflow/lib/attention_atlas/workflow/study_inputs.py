@@ -28,7 +28,7 @@ from attention_atlas.workflow.paths import (
 )
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.requirements import raw_path
-from attention_atlas.workflow.resources import Resource, map_megabytes, model_megabytes
+from attention_atlas.workflow.resources import Resource, gpus, map_megabytes, minutes, model_megabytes
 from attention_atlas.workflow.shared_inputs import Parameter, SharedInputs, Wildcards
 from attention_atlas.workflow.shown import Shown, full_name
 from attention_atlas.workflow.study import role_pair, study, study_corpora, study_examples
@@ -141,6 +141,14 @@ class StudyInputs(SharedInputs):
     def examples(self, role: str, *setting: str) -> Files:
         """All examples of a role, or those with the records of a setting."""
         return self.shards(role, *setting, folder="examples", suffix="parquet")
+
+    def maps(self, role: str, attention: str = "attention", examples: str = "examples") -> dict[str, Files]:
+        """Parameter -> files of a role: its maps with their descriptions, and its examples, unless this name is empty."""
+
+        def with_descriptions(wildcards: Wildcards) -> list[str]:
+            return [path for suffix in ("safetensors", "json") for path in self.shards(role, suffix=suffix)(wildcards)]
+
+        return {attention: with_descriptions} | ({examples: self.examples(role)} if examples else {})
 
     @of_job
     def first(self, wildcards: Wildcards, files: Files) -> list[str]:
@@ -418,6 +426,10 @@ class StudyInputs(SharedInputs):
 
         return megabytes
 
+    def model_resources(self, runtime: int) -> dict[str, Resource | int]:
+        """Resources of such a job, which takes at most so many minutes."""
+        return {"mem_mb": self.model_memory(), "runtime": minutes(runtime), "gpu": gpus(self.config)}
+
     def map_memory(self, role: str, stored: float = 0) -> Resource:
         """Megabytes of a job that reads the maps of a role; it stores some bytes for each head and record."""
 
@@ -427,6 +439,10 @@ class StudyInputs(SharedInputs):
             return attempt * map_megabytes(self.config["models"][model], tokens, records, stored)
 
         return megabytes
+
+    def map_resources(self, role: str, runtime: int, stored: float = 0, **further: int) -> dict[str, Resource | int]:
+        """Resources of such a job, which takes at most so many minutes, and further ones."""
+        return {"mem_mb": self.map_memory(role, stored), "runtime": minutes(runtime), **further}
 
 
 def drawn_again(function: Shown, folder: str | Path, overlays: Iterable[str | Path], changes: Mapping[str, Any]) -> Any:

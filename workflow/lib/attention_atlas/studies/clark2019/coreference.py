@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.attention.cache import Attention, CachedExample, with_attention
+from attention_atlas.attention.cache import Attention, CachedExample, RepeatedAttention, with_attention
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.corpora.layers import (
     BEST_HEAD_RULE,
@@ -26,10 +26,12 @@ from attention_atlas.corpora.layers import (
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.dependency_scoring import ALL
-from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, accuracy_rows, independent_units, interval_of_mean
+from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, accuracy_rows, independent_units
 from attention_atlas.methods.options import in_words
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half, folds_of, heldout
-from attention_atlas.stats.intervals import LEVEL, bootstrap_ratio, expanded_level, level_of_parts
+from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level, level_of_parts
+from attention_atlas.studies.clark2019 import maps as drawn
+from attention_atlas.studies.clark2019.claims import heldout_mean
 
 Floats = npt.NDArray[np.float64]
 BEST_HEAD, CHANCE = "best_head", "chance"
@@ -40,20 +42,8 @@ DIRECTIONS = (TO_ANTECEDENT, FROM_ANTECEDENT)
 _MASCULINE = frozenset({"he", "him", "his", "himself"})
 
 
-@dataclass(frozen=True)
-class CoreferenceOptions:
-    """Choices that the paper leaves open, which the schema of the configuration describes; the defaults are our reading."""
-
-    candidates: str = "earlier_mentions"
-    scored: str = "with_antecedent"
-    head_rule: str = "auto"
-    singletons: bool = False
-    shared_heads: str = "keep"
-    word_mode: str = "mean"
-
-
-DEFAULT = CoreferenceOptions()
-_VALUES: dict[str, tuple[Any, ...]] = {
+Options = Mapping[str, Any]
+VALUES: dict[str, tuple[Any, ...]] = {
     "candidates": ("earlier_mentions", "other_mentions", "words"),
     "scored": ("with_antecedent", "not_first"),
     "head_rule": ("auto", "constituents", "dependency", "surface", "last"),
@@ -61,22 +51,20 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "shared_heads": ("keep", "drop"),
     "word_mode": ("mean", "first", "max"),
 }
+"""Choices that the paper leaves open, which the schema of the configuration describes; our reading comes first."""
 
 
-def alternatives(base: CoreferenceOptions) -> list[tuple[str, CoreferenceOptions]]:
+def alternatives(base: Options) -> list[tuple[str, Options]]:
     """Every option of `base` changed alone: (name, options)."""
-    return [
-        (name, replace(base, **{name: value}))
-        for name, values in _VALUES.items()
-        for value in values
-        if value != getattr(base, name)
-    ]
+    changes = [(name, value) for name, values in VALUES.items() for value in values]
+    return [(name, {**base, name: value}) for name, value in changes if value != base[name]]
 
 
 def coreference(
-    attention: Attention,
+    attention: RepeatedAttention,
     examples: Examples,
-    options: Mapping[str, Any],
+    coreference_options: Options,
+    figure5_heads: drawn.ChosenHeads,
     vary_options: bool,
     folds: int,
     resamples: int,
@@ -84,26 +72,27 @@ def coreference(
 ) -> dict[str, pd.DataFrame]:
     """Heads and baselines on the windows of a corpus of chains; with `vary_options` also with each option changed alone.
 
-    Tables: rows of Table 2 (`system_rows`), heads (`heads_frame`), options, summary, claims (`claims_frame`).
+    Tables: rows of Table 2 (`system_rows`), heads (`heads_frame`), options, summary, claims (`claims_frame`), and what Figure 5
+    draws (`drawn_weights`).
     """
-    base, resampling = CoreferenceOptions(**options), Resampling(folds, resamples, seed)
-    rule = head_rule_for(examples, base.head_rule)
+    base, resampling = coreference_options, Resampling(folds, resamples, seed)
+    rule = head_rule_for(examples, base["head_rule"])
     variants = [("none", "the run's own", base, rule)]
     for name, alternative in alternatives(base) if vary_options else ():
         try:
-            alternative_rule = head_rule_for(examples, alternative.head_rule)
+            alternative_rule = head_rule_for(examples, alternative["head_rule"])
         except AtlasError:
             continue  # a head rule that this corpus does not allow
         # The rule that `auto` resolves to is the same variant.
         if name != "head_rule" or alternative_rule != rule:
-            setting = alternative_rule if name == "head_rule" else in_words(getattr(alternative, name))
+            setting = alternative_rule if name == "head_rule" else in_words(alternative[name])
             variants.append((name, setting, alternative, alternative_rule))
     cached = progress(attention, total=len(examples), label="windows")
     names, settings, choices, rules = zip(*variants, strict=True)
     results = outcomes(examples, cached, choices, rules)
     frames = []
     for name, setting, outcome in zip(names, settings, results, strict=True):
-        rows = table2_rows(outcome, replace(resampling, resamples=100))
+        rows = outcome.rows(replace(resampling, resamples=100))
         frames.append(rows[rows["mention_type"] == ALL].assign(option=name, setting=setting))
     columns = ["option", "setting", "system", "layer", "head", "direction", "n", "accuracy", "heldout_accuracy"]
     summary = {
@@ -113,12 +102,14 @@ def coreference(
         "first_names": len(census_names().masculine) + len(census_names().feminine),
         "tags": "part of speech" if any("xpos" in e.layers for e in examples) else "surface",
     }
+    table = results[0].rows(resampling)
     return {
-        "table": table2_rows(results[0], resampling),
+        "table": table,
         "heads": heads_frame(results[0], resampling),
         "options": pd.concat(frames, ignore_index=True)[columns],
         "summary": pd.DataFrame(summary.items(), columns=["quantity", "value"]),
         "claims": claims_frame(results[0], resampling),
+        "drawn": drawn_weights(examples, attention, base, rule, table, figure5_heads),
     }
 
 
@@ -142,6 +133,11 @@ class Task:
         sizes = self.candidates.sum(axis=1)
         return np.divide((self.correct & self.candidates).sum(axis=1), sizes, out=np.zeros(len(sizes)), where=sizes > 0)
 
+    def judge(self, picked: npt.NDArray[np.intp]) -> Bools:
+        """Whether selected words, [mention, ...], -1 for none, are head words of an antecedent."""
+        rows = np.arange(len(self.heads)).reshape(-1, *([1] * (picked.ndim - 1)))
+        return (picked >= 0) & self.correct[rows, picked]
+
 
 def head_rule_for(examples: Iterable[Example], requested: str) -> str:
     """The requested rule, or for `auto` the best that all mentions of the corpus have."""
@@ -161,7 +157,7 @@ def head_rule_for(examples: Iterable[Example], requested: str) -> str:
     return rule
 
 
-def task_of(example: Example, options: CoreferenceOptions, rule: str) -> Task:
+def task_of(example: Example, options: Options, rule: str) -> Task:
     """Scored mentions, candidates and baselines of one example, with head words by `rule`.
 
     A mention's antecedents are the mentions of its chain with an earlier head word. A word represents all mentions that it
@@ -170,8 +166,8 @@ def task_of(example: Example, options: CoreferenceOptions, rule: str) -> Task:
     n = len(example.words)
     tags = example.layers.get("xpos", ("_",) * n)
     sentence = example.layers.get("sentence", (0,) * n)
-    mentions = [m for m in example.mentions or () if options.singletons or not m.singleton]
-    if options.shared_heads == "drop":
+    mentions = [m for m in example.mentions or () if options["singletons"] or not m.singleton]
+    if options["shared_heads"] == "drop":
         count = Counter(m.heads[rule] for m in mentions)
         mentions = [m for m in mentions if count[m.heads[rule]] == 1]
     descriptions = [_describe(m, m.heads[rule], example, tags[m.heads[rule]]) for m in mentions]
@@ -179,27 +175,26 @@ def task_of(example: Example, options: CoreferenceOptions, rule: str) -> Task:
     for mention, description in zip(mentions, descriptions, strict=True):
         described.setdefault(mention.heads[rule], []).append(description)
     scored_heads, types, candidates, correct = [], [], [], []
-    picks: dict[str, list[int]] = {name: [] for name in BASELINES}
+    picks: list[list[int]] = []
     for mention, description in zip(mentions, descriptions, strict=True):
         head = mention.heads[rule]
         antecedent_heads = {m.heads[rule] for m in mentions if m.cluster == mention.cluster and m.heads[rule] < head}
-        if not (antecedent_heads if options.scored == "with_antecedent" else not mention.first):
+        if not (antecedent_heads if options["scored"] == "with_antecedent" else not mention.first):
             continue
-        allowed = sorted(h for h in described if h != head and (h < head or options.candidates == "other_mentions"))
+        allowed = sorted(h for h in described if h != head and (h < head or options["candidates"] == "other_mentions"))
         starts = head == 0 or sentence[head] != sentence[head - 1]
         scored_heads.append(head)
         types.append(mention_type(example.words[head], tags[head], starts, example.words[mention.start : mention.stop]))
         words = np.arange(n)
-        candidates.append(words != head if options.candidates == "words" else np.isin(words, allowed))
+        candidates.append(words != head if options["candidates"] == "words" else np.isin(words, allowed))
         correct.append(np.isin(words, list(antecedent_heads)))
-        for name, word in _baselines(description, head, allowed, described).items():
-            picks[name].append(word)
+        picks.append(_baselines(description, head, allowed, described))
     return Task(
         np.asarray(scored_heads, dtype=np.intp),
         tuple(types),
         np.asarray(candidates, dtype=bool).reshape(-1, n),
         np.asarray(correct, dtype=bool).reshape(-1, n),
-        {name: np.asarray(words, dtype=np.intp) for name, words in picks.items()},
+        dict(zip(BASELINES, np.asarray(picks, dtype=np.intp).reshape(-1, len(BASELINES)).T, strict=True)),
     )
 
 
@@ -219,22 +214,17 @@ def _describe(mention: Mention, head: int, example: Example, tag: str) -> _Descr
     return _Description(" ".join(span).lower(), example.words[head].lower(), traits)
 
 
-def _baselines(
-    mention: _Description, head: int, allowed: list[int], described: Mapping[int, list[_Description]]
-) -> dict[str, int]:
-    """The word that each baseline selects for one mention, -1 for none: the nearest match, ties to the earlier."""
+def _baselines(mention: _Description, head: int, allowed: list[int], described: Mapping[int, list[_Description]]) -> list[int]:
+    """The words that `BASELINES` select for one mention, -1 for none: the nearest match, ties to the earlier."""
     by_distance = sorted(allowed, key=lambda k: (abs(k - head), k))
-
-    def nearest(matches: Callable[[_Description], bool]) -> int:
-        return next((k for k in by_distance if any(matches(d) for d in described[k])), -1)
-
-    sieves = (
-        nearest(lambda d: d.text == mention.text),
-        nearest(lambda d: d.head_word == mention.head_word),
-        nearest(lambda d: agree(d.features, mention.features)),
-        nearest(lambda d: True),
+    sieves: tuple[Callable[[_Description], bool], ...] = (
+        lambda other: other.text == mention.text,
+        lambda other: other.head_word == mention.head_word,
+        lambda other: agree(other.features, mention.features),
+        lambda other: True,
     )
-    return {NEAREST: sieves[3], HEAD_MATCH: sieves[1], RULE_BASED: next((k for k in sieves if k >= 0), -1)}
+    nearest = [next((k for k in by_distance if any(matches(d) for d in described[k])), -1) for matches in sieves]
+    return [nearest[3], nearest[1], next((k for k in nearest if k >= 0), -1)]
 
 
 @dataclass(frozen=True)
@@ -253,6 +243,10 @@ class Outcome:
         """Column of Table 2, a type or all -> [mention] which mentions belong to it."""
         return {ALL: np.ones(len(self.type), dtype=bool)} | {name: self.type == name for name in MENTION_TYPES}
 
+    def rows(self, resampling: Resampling) -> pd.DataFrame:
+        """Rows of Table 2."""
+        return system_rows(self.heads, DIRECTIONS, self.systems, ("mention_type", self.of_type), self.units, resampling)
+
 
 def picked_words(maps: npt.NDArray[np.floating], special: Bools, task: Task) -> npt.NDArray[np.intp]:
     """The candidate that every head selects for every mention: [mention, direction, layer, head], from 0; -1 for none.
@@ -269,14 +263,8 @@ def picked_words(maps: npt.NDArray[np.floating], special: Bools, task: Task) -> 
     return np.moveaxis(np.where(task.candidates.any(axis=1), chosen, -1), -1, 0)
 
 
-def judge(picked: npt.NDArray[np.intp], task: Task) -> Bools:
-    """Whether selected words, [mention, ...], are head words of an antecedent."""
-    rows = np.arange(len(task.heads)).reshape(-1, *([1] * (picked.ndim - 1)))
-    return (picked >= 0) & task.correct[rows, picked]
-
-
 def outcomes(
-    examples: Sequence[Example], cached: Iterable[CachedExample], variants: Sequence[CoreferenceOptions], rules: Sequence[str]
+    examples: Sequence[Example], cached: Iterable[CachedExample], variants: Sequence[Options], rules: Sequence[str]
 ) -> list[Outcome]:
     """Read the cache, in the order of the windows, once; score heads and baselines under all options, with their head rules."""
     units = independent_units([example.document for example in examples], "windows")
@@ -286,10 +274,11 @@ def outcomes(
         for options, rule, of_variant in zip(variants, rules, scored, strict=True):
             task = task_of(example, options, rule)
             if len(task.heads):
-                if options.word_mode not in by_mode:
-                    by_mode[options.word_mode] = maps.word_maps(options.word_mode)
-                picked = picked_words(by_mode[options.word_mode], maps.special_units, task)
-                of_variant.append((int(unit), task, judge(picked, task)))
+                mode = options["word_mode"]
+                if mode not in by_mode:
+                    by_mode[mode] = maps.word_maps(mode)
+                picked = picked_words(by_mode[mode], maps.special_units, task)
+                of_variant.append((int(unit), task, task.judge(picked)))
     results = []
     for of_variant in scored:
         if not of_variant:
@@ -299,16 +288,12 @@ def outcomes(
         numbers, tasks, heads = zip(*of_variant, strict=True)
         systems = {CHANCE: np.concatenate([task.chance for task in tasks])}
         for name in BASELINES:
-            systems[name] = np.concatenate([judge(task.baselines[name], task) for task in tasks]).astype(float)
+            systems[name] = np.concatenate([task.judge(task.baselines[name]) for task in tasks]).astype(float)
         present, of_mention = np.unique(np.repeat(numbers, [len(task.heads) for task in tasks]), return_inverse=True)
         types = np.concatenate([np.asarray(task.types) for task in tasks])
         mention_units = Units(of_mention.astype(np.intp), len(present), units.name)
         results.append(Outcome(mention_units, types, np.concatenate(heads), systems))
     return results
-
-
-def table2_rows(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
-    return system_rows(outcome.heads, DIRECTIONS, outcome.systems, ("mention_type", outcome.of_type), outcome.units, resampling)
 
 
 def heads_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
@@ -340,20 +325,44 @@ def claims_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
     few (`expanded_level`); n: mentions of the tested half. NaN where one half has no mention.
     """
     choosing = choosing_half(outcome.units.count, resampling.seed)[outcome.units.of_item]
-    tested = ~choosing
     _, layer, head = best_head(outcome.heads.sum(axis=0))
-    units = outcome.units.at(tested)
-    of_all = {"place": f"{layer + 1}-{head + 1}", "n": int(tested.sum()), "unit": units.name, "units": units.count}
-    rows: list[dict[str, Any]] = [{"baseline": name} | of_all for name in BASELINES]
-    if tested.any() and choosing.any():
-        head_right = outcome.heads[(tested, *best_head(outcome.heads[choosing].sum(axis=0)))].astype(np.float64)
-        for row in rows:
-            baseline_right = outcome.systems[row["baseline"]][tested]
-            row |= {"head_accuracy": head_right.mean(), "baseline_accuracy": baseline_right.mean()}
-            row |= {"value": (head_right - baseline_right).mean()}
-            row |= interval_of_mean(head_right - baseline_right, units, resampling, LEVEL)
+    head_right = np.full(len(choosing), np.nan)
+    if choosing.any():
+        head_right = outcome.heads[:, *best_head(outcome.heads[choosing].sum(axis=0))].astype(np.float64)
+    rows = []
+    for name in BASELINES:
+        right = outcome.systems[name]
+        row = {"baseline": name, "place": f"{layer + 1}-{head + 1}"}
+        row |= heldout_mean(head_right - right, ~choosing, outcome.units, resampling)
+        if "value" in row:
+            row |= {"head_accuracy": head_right[~choosing].mean(), "baseline_accuracy": right[~choosing].mean()}
+        rows.append(row)
     columns = ["baseline", "place", "value", "ci_low", "ci_high", "head_accuracy", "baseline_accuracy", "n", *UNIT_COLUMNS]
     return pd.DataFrame(rows, columns=columns)
+
+
+def drawn_weights(
+    examples: Sequence[Example],
+    attention: Iterable[CachedExample],
+    options: Options,
+    rule: str,
+    table: pd.DataFrame,
+    heads: drawn.ChosenHeads,
+) -> pd.DataFrame:
+    """The weights that Figure 5 draws of the best head of `table`, or of the one that `heads` names: see `stretch_panels`."""
+    best = table[(table["system"] == BEST_HEAD) & (table["mention_type"] == ALL)].iloc[0].to_dict()
+    place = [best["layer"], best["head"]] if isinstance(heads, str) else heads.get(drawn.COREFERENCE)
+    if place is None:
+        return drawn.joined([])
+    layer, head = map(int, place)
+    panels: list[drawn.Panel] = []
+    for example, cached in with_attention(examples[: drawn.SEARCHED], attention):
+        task = task_of(example, options, rule)
+        if len(task.heads):
+            by_word = cached.word_maps()[drawn.head_index(cached, (layer, head), "figure5_heads")]
+            picked = picked_words(by_word[None, None], cached.special_units, task)[:, DIRECTIONS.index(best["direction"]), 0, 0]
+            panels += drawn.stretch_panels(example, cached, by_word, task, picked, best["direction"] == TO_ANTECEDENT)
+    return drawn.joined(drawn.panel_frames(panels, drawn.COREFERENCE, (layer, head), best))
 
 
 def system_rows(

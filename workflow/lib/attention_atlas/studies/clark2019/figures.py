@@ -41,12 +41,7 @@ PANELS = {
     **{"rest_sep": style.OTHERS_TO_SEP, "sep_sep": style.SEP_TO_SEP},
 }
 """Target (a measure of the surface) -> how it is drawn."""
-_SERIES = (
-    ("sep", style.TO_SEP),
-    ("cls", style.TO_CLS),
-    ("punct", style.TO_PUNCTUATION),
-    ("other", style.TO_OTHERS),
-)
+_SERIES = (*((target, PANELS[target]) for target in ("sep", "cls", "punct")), ("other", style.TO_OTHERS))
 _GRADIENTS = (
     ("masked", "per_weight", "Masked tokens, mean over weights", "Gradient |dL/dA| (nats)"),
     ("unmasked", "per_weight", "All tokens, mean over weights", "Gradient |dL/dA| (nats)"),
@@ -234,19 +229,25 @@ def figure4(surface: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFigure
     id="figure5",
     number="Figure 5",
     title="Heads that follow a dependency relation",
-    reads=("figure5_weights",),
+    reads=("figure5_dependencies",),
+    optional={"figure5_coreference": ("coreference", "figure5_coreference.tsv")},
     labels=("dependencies",),
     titles=("coreference",),
     needs=("dependencies",),
     uses=("coreference",),
     text_files=("figure5.svg", "figure5.png", "figure5.pdf", "figure5.tsv"),
 )
-def figure5(figure5_weights: pd.DataFrame, titles: Mapping[str, str]) -> DrawnFigure:
+def figure5(
+    figure5_dependencies: pd.DataFrame, titles: Mapping[str, str], figure5_coreference: pd.DataFrame | None = None
+) -> DrawnFigure:
     """The best head of each relation on two sentences (Clark et al. 2019, Figure 5). Orange: the relation; grey: all other
     attention. Unless the run names sentences, ones are shown on which the head is right; the title gives how often. [CLS] and
     [SEP] are left out for pobj, other sentences for coreference: rows are renormalised.
     """
-    table = figure5_weights
+    frames = [frame for frame in (figure5_dependencies, figure5_coreference) if frame is not None and len(frame)]
+    if not frames:
+        raise AtlasError("no sentence of 6 to 12 words has a relation that Figure 5 draws.")
+    table = pd.concat(frames, ignore_index=True)
     relations = table["relation"].unique()
     columns = min(3, len(relations))
     # Relations side by side, one example of each: a row of panels as tall as its longest sentence.

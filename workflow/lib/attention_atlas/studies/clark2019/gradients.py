@@ -56,23 +56,18 @@ def gradients(
     The bootstrap is over documents, or segments where the corpus names none. Tables: mean over segments (`COLUMNS`); claims,
     the gradient of attention to [SEP] by layer (`claims_frame`).
     """
-    frame, claims = pd.DataFrame(columns=list(COLUMNS)), pd.DataFrame(columns=list(CLAIM_COLUMNS))
-    if mlm_head.facts.origin != "none":
-        if not examples:
-            raise AtlasError(
-                "there is no segment to compute gradients on: every record was dropped (see dropped.tsv), or `limit` is too "
-                "small."
-            )
-        masked_model = mlm_head.load(model, pick_device())
-        units = independent_units([example.document for example in examples], "segments")
-        frames = []
-        for masking in MASKINGS:
-            by_measure = segment_gradients(masked_model, card, examples, masking, seed)
-            frames += [_frame(values, masking, *key, units, resamples, seed) for key, values in by_measure.items()]
-            if masking == "masked":
-                claims = claims_frame(by_measure[PREDICTED, "per_weight"], units, resamples, seed)
-        frame = pd.concat(frames, ignore_index=True).assign(mlm_head=mlm_head.facts.words)
-    return {"gradients": frame, "claims": claims}
+    if mlm_head.facts.origin == "none":
+        return {"gradients": pd.DataFrame(columns=list(COLUMNS)), "claims": pd.DataFrame(columns=list(CLAIM_COLUMNS))}
+    if not examples:
+        raise AtlasError(
+            "there is no segment to compute gradients on: every record was dropped (see dropped.tsv), or `limit` is too small."
+        )
+    masked_model = mlm_head.load(model, pick_device())
+    units = independent_units([example.document for example in examples], "segments")
+    values = {masking: segment_gradients(masked_model, card, examples, masking, seed) for masking in MASKINGS}
+    frames = [_frame(of, masking, *key, units, resamples, seed) for masking in MASKINGS for key, of in values[masking].items()]
+    claims = claims_frame(values["masked"][PREDICTED, "per_weight"], units, resamples, seed)
+    return {"gradients": pd.concat(frames, ignore_index=True).assign(mlm_head=mlm_head.facts.words), "claims": claims}
 
 
 def segment_gradients(

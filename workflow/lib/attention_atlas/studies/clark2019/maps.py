@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from attention_atlas.attention.cache import Attention, CachedExample, with_attention
+from attention_atlas.attention.cache import CachedExample, with_attention
 from attention_atlas.corpora.alignment import without_space_mark
-from attention_atlas.corpora.examples import Example, Examples
+from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD, predicted_words
-from attention_atlas.studies.clark2019.coreference import (
-    BEST_HEAD,
-    DIRECTIONS,
-    TO_ANTECEDENT,
-    CoreferenceOptions,
-    Task,
-    head_rule_for,
-    judge,
-    picked_words,
-    task_of,
-)
+
+if TYPE_CHECKING:
+    from attention_atlas.studies.clark2019.coreference import Task
 
 Weights = npt.NDArray[np.float32]
+ChosenHeads = str | Mapping[str, Sequence[int]]
 WINDOW = 15
 KINDS = {"broad": "entropy", "next token": "next", "[SEP]": "sep", "punctuation": "punct"}
 FIGURE5_RELATIONS = ("dobj", "det", "poss", "auxpass", "pobj")
 SINK_HIDDEN = ("pobj",)
 """Relations drawn without [CLS] and [SEP] (authors' notebook)."""
 COREFERENCE = "coreference"
-_EXAMPLES = 2
+SEARCHED = 400
+"""Sentences or windows, the first of a corpus, among which examples are sought."""
 _SENTENCE, _STRETCH = (6, 12), (8, 16)
 """Fewest and most words of a sentence, and of a stretch of sentences for coreference."""
 _LONGEST_WORD = 14  # letters, so that the columns of a panel do not run into each other
@@ -59,81 +53,53 @@ def figure1_weights(example: CachedExample, surface: pd.DataFrame, heads: str | 
     heads: `auto` (the strongest head of each kind, by the `surface` measures) or four [layer, head], from 1. value: the measure
     of this kind over all segments.
     """
-    tokens = ["...", *(display_token(token) for token in example.tokens[1 - WINDOW :])]
+    # Without the marks of word pieces (##, Ġ, ▁).
+    tokens = ["...", *(without_space_mark(token.removeprefix("##") or token) for token in example.tokens[1 - WINDOW :])]
     frames = []
     for number, (kind, measure) in enumerate(KINDS.items()):
         values = surface[surface["measure"] == measure].set_index(["layer", "head"])["value"]
         if isinstance(heads, str) and values.empty:
             continue
         layer, head = map(int, values.idxmax() if isinstance(heads, str) else heads[number])
-        _check_head(example, layer, head, "figure1_heads")
-        weights = renormalised(np.array(example.maps[layer - 1, head - 1], dtype=np.float32)[-WINDOW:, -WINDOW:])
+        index = head_index(example, (layer, head), "figure1_heads")
+        weights = renormalised(np.array(example.maps[index], dtype=np.float32)[-WINDOW:, -WINDOW:])
         weights[0, :] = weights[:, 0] = np.nan
         labels = {"kind": kind, "layer": layer, "head": head, "value": values.get((layer, head), np.nan), "example": example.id}
         frames.append(weights_frame(weights, tokens, "token", **labels))
-    return pd.concat(frames, ignore_index=True)
+    return joined(frames)
 
 
-def display_token(token: str) -> str:
-    """A vocabulary entry without the marks of word pieces (##, Ġ, ▁)."""
-    return without_space_mark(token.removeprefix("##") or token)
-
-
-def figure5_weights(
-    attention: Attention,
-    examples: Examples,
-    dependencies: pd.DataFrame,
-    heads: str | Mapping[str, Sequence[int]],
-    coreference_options: Mapping[str, Any],
-    coreference: pd.DataFrame | None = None,
-    coreference_attention: Attention | None = None,
-    coreference_examples: Examples | None = None,
+def relation_weights(
+    examples: Sequence[Example], attention: Iterable[CachedExample], dependencies: pd.DataFrame, heads: ChosenHeads
 ) -> pd.DataFrame:
-    """The weights that Figure 5 draws: for each relation its head on two sentences where it works best (section 4.2).
+    """The weights that Figure 5 draws of dependency relations: for each its head on two sentences where it works best.
 
-    Sentences of 6 to 12 words in the first shard are ranked by the number of dependents that the head gets right minus those it
+    Sentences of 6 to 12 words, among the first, are ranked by the number of dependents that the head gets right minus those it
     gets wrong, then by attention on the correct words. [CLS] and [SEP] show where a head attends if its relation does not hold.
-    heads: `auto` (the best head of each of the paper's relations, and of coreference) or relation -> [layer, head], from 1.
-    marked: a line of the relation.
+    heads: `auto` (the best head of each of the paper's relations) or relation -> [layer, head], from 1. marked: a line of the
+    relation.
     """
-    relations = dependencies.set_index("relation")
+    best: dict[Any, Any] = dependencies.set_index("relation").to_dict("index")
     if isinstance(heads, str):
-        present = [relation for relation in FIGURE5_RELATIONS if relation in relations.index]
-        heads = {r: (int(relations.loc[r, "layer"]), int(relations.loc[r, "head"])) for r in present} | {COREFERENCE: ()}
-    short = [
-        (example, cached)
-        for example, cached in with_attention(examples, attention)
-        if _SENTENCE[0] <= len(example.words) <= _SENTENCE[1] and max(map(len, example.words)) <= _LONGEST_WORD
-    ]
-    frames = []
-    for relation, place in heads.items():
-        if relation == COREFERENCE:
+        heads = {name: [best[name]["layer"], best[name]["head"]] for name in FIGURE5_RELATIONS if name in best}
+    places = {relation: (int(layer), int(head)) for relation, (layer, head) in heads.items() if relation != COREFERENCE}
+    best = {relation: {"direction": DEPENDENT_TO_HEAD, "layer": 0} for relation in places} | best
+    panels: dict[str, list[Panel]] = {relation: [] for relation in places}
+    for example, cached in with_attention(examples[:SEARCHED], attention):
+        if not (_SENTENCE[0] <= len(example.words) <= _SENTENCE[1] and max(map(len, example.words)) <= _LONGEST_WORD):
             continue
-        best: Any = relations.loc[relation] if relation in relations.index else {"direction": DEPENDENT_TO_HEAD, "layer": 0}
-        layer, head = map(int, place)
-        panels = [_panel(example, cached, relation, layer, head, best["direction"]) for example, cached in short]
-        frames += _panel_frames([panel for panel in panels if panel is not None], relation, (layer, head), best)
-    if coreference is not None and COREFERENCE in heads:
-        best = coreference[(coreference["system"] == BEST_HEAD) & (coreference["mention_type"] == "all")].iloc[0]
-        layer, head = map(int, heads[COREFERENCE] or (best["layer"], best["head"]))
-        windows = coreference_examples or (), coreference_attention or iter(())
-        options = CoreferenceOptions(**coreference_options)
-        stretches = coreference_panels(*windows, options, (layer, head), best["direction"])
-        frames += _panel_frames(stretches, COREFERENCE, (layer, head), best)
-    if not frames:
-        shortest, longest = _SENTENCE
-        raise AtlasError(f"no sentence of {shortest} to {longest} words has a relation that Figure 5 draws.")
-    return pd.concat(frames, ignore_index=True)
+        by_word = cached.word_maps()
+        for relation in [relation for relation in places if relation in example.layers["relations"]]:
+            of_head = by_word[head_index(cached, places[relation], "figure5_heads")]
+            panel = _panel(example, cached, of_head, relation, best[relation]["direction"])
+            panels[relation] = _first([*panels[relation], panel])
+    return joined(frame for r, place in places.items() for frame in panel_frames(panels[r], r, place, best[r]))
 
 
-def _panel(example: Example, cached: CachedExample, relation: str, layer: int, head: int, direction: str) -> Panel | None:
+def _panel(example: Example, cached: CachedExample, by_word: Weights, relation: str, direction: str) -> Panel:
     """A sentence with the relation; mean attention on the correct words decides among those with as many right ones."""
     tokens = np.flatnonzero(np.asarray(example.layers["relations"]) == relation)
-    if not len(tokens):
-        return None
-    _check_head(cached, layer, head, "figure5_heads")
     special = cached.special_units
-    by_word = cached.word_maps()[layer - 1, head - 1]
     forward = direction == DEPENDENT_TO_HEAD
     picked = predicted_words(by_word, special)[:, 0 if forward else 1]
     gold = np.asarray(example.layers["heads"])
@@ -147,35 +113,21 @@ def _panel(example: Example, cached: CachedExample, relation: str, layer: int, h
     return Panel(order, example.id, words, weights, _marked(len(weights), rows, forward))
 
 
-def coreference_panels(
-    examples: Examples, attention: Attention, options: CoreferenceOptions, shown_head: tuple[int, int], direction: str
+def stretch_panels(
+    example: Example, cached: CachedExample, by_word: Weights, task: Task, picked: npt.NDArray[np.intp], forward: bool
 ) -> list[Panel]:
-    """Of each window the stretch of whole sentences in which a coreference head is right most often.
+    """Of a window the stretch of whole sentences in which a coreference head is right most often; the shorter of equal ones.
 
-    A mention is scored if one of its antecedents is in the stretch; the head selects among all candidates of the window.
+    A mention is scored if one of its antecedents is in the stretch; picked: [mention] the head's choice among all candidates of
+    the window; forward: from mention to antecedent.
     """
-    rule = head_rule_for(examples, options.head_rule)
-    panels = []
-    for example, cached in with_attention(examples, attention):
-        task = task_of(example, options, rule)
-        stretches = list(_stretches(example, cached, task, shown_head, direction)) if len(task.heads) else []
-        panels += [min(stretches, key=lambda stretch: stretch.order)] if stretches else []
-    return panels
-
-
-def _stretches(
-    example: Example, cached: CachedExample, task: Task, shown_head: tuple[int, int], direction: str
-) -> Iterator[Panel]:
-    """The stretches of a window, the shorter first among those with as many right mentions."""
-    _check_head(cached, *shown_head, "figure5_heads")
-    by_word = cached.word_maps()[shown_head[0] - 1, shown_head[1] - 1]
     special = cached.special_units
-    picked = picked_words(by_word[None, None], special, task)[:, DIRECTIONS.index(direction), 0, 0]
-    right = judge(picked, task)
+    right = task.judge(picked)
     sentence = example.layers["sentence"]
     edges = [k for k in range(len(sentence) + 1) if k in (0, len(sentence)) or sentence[k] != sentence[k - 1]]
     words = np.arange(len(sentence))
     row_of_word = np.flatnonzero(~special)
+    panels = []
     for start, stop in combinations(edges, 2):
         inside = (words >= start) & (words < stop)
         scored = inside[task.heads] & (task.correct & inside).any(axis=1)
@@ -183,11 +135,12 @@ def _stretches(
             continue
         rows = np.sort(np.concatenate([np.flatnonzero(special), row_of_word[start:stop]]))
         weights = renormalised(by_word[np.ix_(rows, rows)])
-        marked = _marked(len(rows), np.searchsorted(rows, row_of_word[task.heads[scored]]), direction == TO_ANTECEDENT)
+        marked = _marked(len(rows), np.searchsorted(rows, row_of_word[task.heads[scored]]), forward)
         hits = (right & inside[np.maximum(picked, 0)])[scored]
         order = (int((~hits).sum()) - int(hits.sum()), stop - start, example.record)
         name = f"{example.id}, words {start + 1} to {stop}"
-        yield Panel(order, name, tuple(cached.words[row] for row in rows), weights, marked)
+        panels.append(Panel(order, name, tuple(cached.words[row] for row in rows), weights, marked))
+    return _first(panels, 1)
 
 
 def _marked(size: int, rows: npt.NDArray[np.intp], forward: bool) -> npt.NDArray[np.bool_]:
@@ -197,16 +150,25 @@ def _marked(size: int, rows: npt.NDArray[np.intp], forward: bool) -> npt.NDArray
     return marked if forward else marked.T
 
 
-def _panel_frames(panels: Sequence[Panel], relation: str, place: tuple[int, int], best: Any) -> list[pd.DataFrame]:
+def _first(panels: Iterable[Panel], count: int = 2) -> list[Panel]:
+    return sorted(panels, key=lambda panel: panel.order)[:count]
+
+
+def panel_frames(panels: Iterable[Panel], relation: str, place: tuple[int, int], best: Mapping[str, Any]) -> list[pd.DataFrame]:
     """The first two panels of a head; its accuracy is known where it is the `best` one of the relation."""
     accuracy = float(best["accuracy"]) if place == (best["layer"], best.get("head")) else np.nan
     frames = []
-    for number, panel in enumerate(sorted(panels, key=lambda panel: panel.order)[:_EXAMPLES], start=1):
+    for number, panel in enumerate(_first(panels), start=1):
         labels = {"relation": relation, "example": number, "sentence": panel.sentence, "layer": place[0], "head": place[1]}
         labels |= {"direction": best["direction"], "accuracy": accuracy}
         frame = weights_frame(panel.weights, panel.words, "word", **labels)
         frames.append(frame.assign(marked=panel.marked.ravel().astype(int)))
     return frames
+
+
+def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """Weights of several panels, or a frame without rows."""
+    return pd.concat([*frames] or [pd.DataFrame(columns=["relation"])], ignore_index=True)
 
 
 def renormalised(weights: Weights) -> Weights:
@@ -226,7 +188,8 @@ def weights_frame(weights: npt.NDArray[np.floating], names: Sequence[str], unit:
     return pd.DataFrame({**ends, "weight": weights.ravel()}).assign(**labels)[[*labels, *ends, "weight"]]
 
 
-def _check_head(example: CachedExample, layer: int, head: int, setting: str) -> None:
-    layers, heads = example.maps.shape[:2]
-    if not (1 <= layer <= layers and 1 <= head <= heads):
-        raise AtlasError(f"{setting}: the model has no head {layer}-{head}.")
+def head_index(example: CachedExample, place: tuple[int, int], setting: str) -> tuple[int, int]:
+    """Layer and head from 0, of those from 1; an error if the model has no such head."""
+    if any(not 1 <= number <= count for number, count in zip(place, example.maps.shape, strict=False)):
+        raise AtlasError(f"{setting}: the model has no head {place[0]}-{place[1]}.")
+    return place[0] - 1, place[1] - 1

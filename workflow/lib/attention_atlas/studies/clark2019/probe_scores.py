@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -107,7 +107,7 @@ def correct_words(
 def _summarised(frame: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict[str, Any]]:
     """Mean over draws (seeds, models), their standard deviation, and an interval over units, without and with punctuation."""
     by_draw, by_unit = frame.groupby("draw"), frame.groupby("unit")
-    roots = frame["roots"].sum()
+    roots, right_roots = frame[["roots", "right_roots"]].sum()
     for punctuation, right, words in (("without", "right", "words"), ("with", "right_all", "words_all")):
         sums, of_units = by_draw[[right, words]].sum(), by_unit[[right, words]].sum()
         accuracies = sums[right] / sums[words]
@@ -119,7 +119,7 @@ def _summarised(frame: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict
             "sd": accuracies.std(ddof=1),
             "ci_low": float(low[0]),
             "ci_high": float(high[0]),
-            "root_accuracy": frame["right_roots"].sum() / roots if roots else np.nan,
+            "root_accuracy": right_roots / roots if roots else np.nan,
             "n": int(sums[words].iloc[0]),
             "units": len(of_units),
             "model": ", ".join(dict.fromkeys(frame["model"])),
@@ -135,10 +135,9 @@ def root_gains(results: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame
     rows = []
     for probe in [name for name, alignment in counts if alignment == "fixed"]:
         (fixed, words), (legacy, _) = counts[probe, "fixed"], counts[probe, "legacy"]
-        gains, sizes = (fixed - legacy).to_numpy(float), words.to_numpy(float)
-        low, high = percentile_interval(_resampled_ratio((gains, sizes), resamples, seed, seed + 1)[:, None])
-        row = {"probe": probe, "value": gains.sum() / sizes.sum(), "ci_low": float(low[0]), "ci_high": float(high[0])}
-        rows.append(row | {"n": int(sizes[0].sum()), "units": gains.shape[1], "seeds": len(gains)})
+        gains = fixed - legacy
+        row = {"probe": probe, "value": gains.sum() / words.sum()}
+        rows.append(row | _interval(_resampled_ratio((gains, words), resamples, seed, seed + 1), words))
     return pd.DataFrame(rows)
 
 
@@ -149,34 +148,39 @@ def probe_leads(results: pd.DataFrame, resamples: int, seed: int) -> pd.DataFram
     draws of each probe); n (words), units, seeds. Probes without word vectors have no alignment of ROOT: they are compared with
     both alignments.
     """
-    counts = {key: tuple(wide.to_numpy(float) for wide in both) for key, both in _by_draw_and_unit(results, "draw").items()}
+    counts = _by_draw_and_unit(results, "draw")
     rows = []
     for alignment, over in product(("legacy", "fixed"), (DISTANCES_WORDS, RANDOM, ATTENTION)):
         first = counts[ATTENTION_WORDS, alignment]
         second = counts.get((over, alignment), counts.get((over, "-")))
-        if second is None:
-            continue
-        # The same units for both probes, but draws of each.
-        resampled = [_resampled_ratio(probe, resamples, seed, seed + 1 + k) for k, probe in enumerate((first, second))]
-        low, high = percentile_interval((resampled[0] - resampled[1])[:, None])
-        lead = first[0].sum() / first[1].sum() - second[0].sum() / second[1].sum()
-        row = {"probe": ATTENTION_WORDS, "over": over, "root_alignment": alignment, "value": lead}
-        row |= {"ci_low": float(low[0]), "ci_high": float(high[0]), "n": int(first[1][0].sum())}
-        rows.append(row | {"units": first[0].shape[1], "seeds": len(first[0])})
+        if second is not None:
+            # The same units for both probes, but draws of each.
+            ratios = [_resampled_ratio(probe, resamples, seed, seed + 1 + k) for k, probe in enumerate((first, second))]
+            lead = first[0].sum() / first[1].sum() - second[0].sum() / second[1].sum()
+            row = {"probe": ATTENTION_WORDS, "over": over, "root_alignment": alignment, "value": lead}
+            rows.append(row | _interval(ratios[0] - ratios[1], first[1]))
     return pd.DataFrame(rows)
 
 
-def _by_draw_and_unit(results: pd.DataFrame, draw: str) -> dict[tuple[str, str], list[pd.DataFrame]]:
+def _interval(resampled: Floats, words: Floats) -> dict[str, float]:
+    """Interval of resampled values, and the sizes of what they are of, from words [draw, unit]."""
+    low, high = percentile_interval(resampled[:, None])
+    sizes = {"n": int(words[0].sum()), "units": words.shape[1], "seeds": len(words)}
+    return {"ci_low": float(low[0]), "ci_high": float(high[0]), **sizes}
+
+
+def _by_draw_and_unit(results: pd.DataFrame, draw: str) -> dict[Any, list[Floats]]:
     """(probe, alignment) -> right words and all words [draw, unit], without punctuation."""
     return {
-        (str(probe), str(alignment)): [
-            frame.pivot_table(index=draw, columns="unit", values=name, aggfunc="sum") for name in ("right", "words")
+        key: [
+            frame.pivot_table(index=draw, columns="unit", values=name, aggfunc="sum").to_numpy(float)
+            for name in ("right", "words")
         ]
-        for (probe, alignment), frame in results.groupby(KEYS, sort=False)
+        for key, frame in results.groupby(KEYS, sort=False)
     }
 
 
-def _resampled_ratio(terms: tuple[Floats, ...], resamples: int, seed: int, draw_seed: int) -> Floats:
+def _resampled_ratio(terms: Sequence[Floats], resamples: int, seed: int, draw_seed: int) -> Floats:
     """[resample] ratio of two sums (top and bottom, [draw, unit]) over resampled units and draws, with a seed for each."""
     draws, units = terms[0].shape
     ratios = []

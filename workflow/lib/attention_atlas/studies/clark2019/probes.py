@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, product
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,13 +35,10 @@ ALIGNMENTS = (LEGACY, FIXED)
 ALL_PROBES = (ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, BIAS_FREE)
 DISTANCES = 8
 HIDDEN = 256
-_EVALUATION_BATCH = 32
-"""Sentences of a batch that is only evaluated."""
 _log = logging.getLogger(__name__)
 
 
 def probes(
-    model: str,
     base_model: str,
     card: Card,
     training: RepeatedAttention,
@@ -49,14 +46,14 @@ def probes(
     evaluation: Attention,
     evaluation_examples: Examples,
     embeddings: Mapping[str, Any],
-    dimensions: int,
     recipe: Mapping[str, Any],
     file: VectorFile | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Probes of one model (its name and card), trained on one treebank and evaluated on the other: `predictions`, and a summary
-    of the training. Another model than the `base_model` has random weights, and the probe on attention and words alone.
+    """Probes of one model, trained on one treebank and evaluated on the other: `predictions`, and a summary of the training.
+    Another model than the `base_model` has random weights, and the probe on attention and words alone.
 
-    Word vectors: of a file in GloVe's format, or the input embeddings of the base model (its registry entry), reduced.
+    Word vectors: of a file in GloVe's format, or the input embeddings of the base model (its registry entry), reduced. recipe:
+    settings of `clark2019.probes`, which the schema of the configuration describes.
     """
     if file is not None:
         words = {word.lower() for example in (*training_examples, *evaluation_examples) for word in example.words}
@@ -64,18 +61,14 @@ def probes(
     else:
         weights = load_model(embeddings).get_input_embeddings().get_parameter("weight").detach().float().numpy()
         both = [*training_examples, *evaluation_examples]
-        vectors = static_vectors(weights, both, training_examples, dimensions, base_model)
-    coverage = vectors.coverage(evaluation_examples)
-    _log.info("word vectors: %s; %.1f %% of the evaluation words have one", vectors.label, 100 * coverage)
-    chosen = Recipe(**{**recipe, "seeds": tuple(recipe["seeds"])})
+        vectors = static_vectors(weights, both, training_examples, recipe["dimensions"], base_model)
     evaluated = {example.words for example in evaluation_examples}
     duplicates = sum(example.words in evaluated for example in training_examples)
-    left_out = evaluated if chosen.duplicates == "corrected" else set()
+    left_out = evaluated if recipe["duplicates"] == "corrected" else set()
     fate = "left out" if left_out else "trained on"
-    _log.info("%d of %d training sentences are in the evaluation treebank, too: %s", duplicates, len(training_examples), fate)
-    names = ALL_PROBES if model == base_model else (ATTENTION_WORDS,)
-    by_name = make_probes(names, chosen, card.layers * card.heads, vectors.dimensions)
+    names = ALL_PROBES if card.name == base_model else (ATTENTION_WORDS,)
     device = pick_device()
+    by_name = make_probes(names, recipe["seeds"], card.layers * card.heads, vectors.dimensions)
     for probe in by_name.values():
         probe.to(device)
 
@@ -83,27 +76,15 @@ def probes(
         return sentences(training_examples, iter(training), vectors, card, lambda example: example.words not in left_out)
 
     summary = {
-        **{"sentences": train(by_name, read, chosen, device), "duplicates": duplicates, "duplicates_are": fate},
-        **{name: getattr(chosen, name) for name in ("epochs", "batch", "learning_rate", "order")},
-        **{"vectors": vectors.label, "coverage": coverage},
+        **{"sentences": train(by_name, read, recipe, device), "duplicates": duplicates, "duplicates_are": fate},
+        **{name: recipe[name] for name in ("epochs", "batch", "learning_rate", "order")},
+        **{"vectors": vectors.label, "coverage": vectors.coverage(evaluation_examples)},
     }
     cached = progress(evaluation, total=len(evaluation_examples), label="evaluation")
     return {
-        "table": predictions(by_name, sentences(evaluation_examples, cached, vectors, card)).assign(model=model),
+        "table": predictions(by_name, sentences(evaluation_examples, cached, vectors, card)).assign(model=card.name),
         "training": pd.DataFrame(summary.items(), columns=["quantity", "value"]),
     }
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Hyperparameters of the probes: settings of `clark2019.probes`, which the schema of the configuration describes."""
-
-    batch: int
-    epochs: int
-    learning_rate: float
-    order: str
-    seeds: tuple[int, ...]
-    duplicates: str = "corrected"
 
 
 @dataclass(frozen=True)
@@ -195,11 +176,6 @@ class Batch:
         every word that of the next one.
         """
         return nn.functional.pad(self.word, (1, 0) if alignment == FIXED else (0, 1))
-
-    @property
-    def candidate_mask(self) -> torch.Tensor:
-        """[b, N + 1] ROOT and the real words."""
-        return nn.functional.pad(self.mask, (1, 0), value=True)
 
 
 def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
@@ -342,33 +318,11 @@ class DistanceProbe(Probe):
         return _masked(torch.stack(scores), batch)
 
 
-class _OverPairs(torch.autograd.Function):
-    """`_over_pairs`; maps get no gradient."""
-
-    @staticmethod
-    def forward(context: Any, weights: torch.Tensor, *pairs: torch.Tensor) -> torch.Tensor:
-        context.save_for_backward(*pairs)
-        context.shape = weights.shape
-        size, longest, slots, _ = weights.shape
-        scores = weights.new_zeros(size, longest, slots, longest + 2)
-        for sentence_scores, sentence_weights, maps in zip(scores, weights, pairs, strict=True):
-            n = len(maps)
-            sentence_scores[:n, :, : n + 2] = torch.bmm(sentence_weights[:n], maps)
-        return scores
-
-    @staticmethod
-    def backward(context: Any, *gradients: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        pairs = context.saved_tensors
-        weight_gradients = gradients[0].new_zeros(context.shape)
-        for weight_gradient, score_gradient, maps in zip(weight_gradients, gradients[0], pairs, strict=True):
-            n = len(maps)
-            torch.bmm(score_gradient[:n, :, : n + 2], maps.transpose(1, 2), out=weight_gradient[:n])
-        return weight_gradients, *[None] * len(pairs)
-
-
 def _over_pairs(weights: torch.Tensor, pairs: Sequence[torch.Tensor]) -> torch.Tensor:
     """Maps summed with weights: [b, N, slot, 2 K] of every word -> [b, N, slot, N + 2] for [CLS], [SEP] and the words."""
-    return cast(torch.Tensor, _OverPairs.apply(weights, *pairs))
+    sums = [torch.bmm(of_sentence[: len(maps)], maps) for of_sentence, maps in zip(weights, pairs, strict=True)]
+    absent = [weights.shape[1] - len(maps) for maps in pairs]
+    return torch.stack([nn.functional.pad(part, (0, n, 0, 0, 0, n)) for part, n in zip(sums, absent, strict=True)])
 
 
 def _with_root(scalars: torch.Tensor, special: torch.Tensor, words: torch.Tensor) -> torch.Tensor:
@@ -377,35 +331,39 @@ def _with_root(scalars: torch.Tensor, special: torch.Tensor, words: torch.Tensor
 
 
 def _masked(scores: torch.Tensor, batch: Batch) -> torch.Tensor:
-    return scores.masked_fill(~batch.candidate_mask[:, None], -1e9)
+    """Scores without those of padding."""
+    candidates = nn.functional.pad(batch.mask, (1, 0), value=True)
+    return scores.masked_fill(~candidates[:, None], -1e9)
 
 
-def make_probes(names: Sequence[str], recipe: Recipe, maps: int, dimensions: int) -> dict[str, Probe]:
+def make_probes(names: Sequence[str], seeds: Sequence[int], maps: int, dimensions: int) -> dict[str, Probe]:
     """The named probes, each for all seeds and, where it sees word vectors, both alignments.
 
     The probe without a bias, which shows what the bias does, is trained for the first seed and the published alignment.
     """
     makers: dict[str, Callable[[], Probe]] = {
-        ATTENTION: lambda: AttentionProbe(recipe.seeds, maps),
-        ATTENTION_WORDS: lambda: AttentionWordsProbe(ALIGNMENTS, recipe.seeds, maps, dimensions),
-        DISTANCES_WORDS: lambda: DistanceProbe(ALIGNMENTS, recipe.seeds, dimensions),
-        BIAS_FREE: lambda: AttentionWordsProbe(ALIGNMENTS[:1], recipe.seeds[:1], maps, dimensions, bias=False),
+        ATTENTION: lambda: AttentionProbe(seeds, maps),
+        ATTENTION_WORDS: lambda: AttentionWordsProbe(ALIGNMENTS, seeds, maps, dimensions),
+        DISTANCES_WORDS: lambda: DistanceProbe(ALIGNMENTS, seeds, dimensions),
+        BIAS_FREE: lambda: AttentionWordsProbe(ALIGNMENTS[:1], seeds[:1], maps, dimensions, bias=False),
     }
     return {name: makers[name]() for name in names}
 
 
-def train(probes: Mapping[str, Probe], stream: Callable[[], Iterator[Sentence]], recipe: Recipe, device: str = "cpu") -> int:
+def train(
+    probes: Mapping[str, Probe], stream: Callable[[], Iterator[Sentence]], recipe: Mapping[str, Any], device: str = "cpu"
+) -> int:
     """Train all probes side by side, in place; the number of sentences of an epoch, which `stream` gives in file order."""
     optimisers = {
-        name: torch.optim.Adam([p for p in probe.parameters() if p.requires_grad], lr=recipe.learning_rate)
+        name: torch.optim.Adam([p for p in probe.parameters() if p.requires_grad], lr=recipe["learning_rate"])
         for name, probe in probes.items()
     }
-    for epoch in range(1, recipe.epochs + 1):
+    for epoch in range(1, recipe["epochs"] + 1):
         totals = {name: torch.zeros(len(probe.slots), dtype=torch.float64) for name, probe in probes.items()}
         seen = 0
         # Epochs count from 0 here, as in all earlier results.
-        generator = np.random.default_rng([epoch - 1, *recipe.seeds])
-        for group in _batches(stream(), recipe.batch, recipe.order, generator):
+        generator = np.random.default_rng([epoch - 1, *recipe["seeds"]]) if recipe["order"] == "shuffled" else None
+        for group in _batches(stream(), recipe["batch"], generator):
             batch = batch_of(group, device)
             seen += len(group)
             for name, probe in probes.items():
@@ -419,25 +377,23 @@ def train(probes: Mapping[str, Probe], stream: Callable[[], Iterator[Sentence]],
             raise AtlasError(
                 "there is no sentence to train probes on: every record was dropped (see dropped.tsv), or `limit` is too small."
             )
-        remedy = f"Lower learning_rate of the probes ({recipe.learning_rate:g}), or check the word vectors"
+        remedy = f"Lower learning_rate of the probes ({recipe['learning_rate']:g}), or check the word vectors"
         check_loss(torch.cat([*totals.values()]), f"epoch {epoch}", remedy)
         per_sentence = ", ".join(f"{name} {losses.mean() / seen:.2f}" for name, losses in totals.items())
-        _log.info("epoch %d of %d: %d sentences, loss per sentence: %s", epoch, recipe.epochs, seen, per_sentence)
+        _log.info("epoch %d of %d: %d sentences, loss per sentence: %s", epoch, recipe["epochs"], seen, per_sentence)
     return seen
 
 
-def _batches(
-    stream: Iterator[Sentence], size: int = _EVALUATION_BATCH, order: str = "file", generator: np.random.Generator | None = None
-) -> Iterator[list[Sentence]]:
-    """Batches of sentences, one chunk in memory: in file order, or shuffled within a chunk and of similar length."""
+def _batches(stream: Iterator[Sentence], size: int, generator: np.random.Generator | None = None) -> Iterator[list[Sentence]]:
+    """Batches of sentences, one chunk in memory: in file order, or with a generator shuffled within a chunk, by length."""
     for _, chunk in groupby(enumerate(stream), key=lambda numbered: numbered[0] // PROBE_CHUNK):
         group = [sentence for _, sentence in chunk]
         numbers = list(range(len(group)))
-        if order != "file" and generator is not None:
+        if generator is not None:
             ties = generator.random(len(group))
             numbers.sort(key=lambda k: (len(group[k].heads), ties[k]))
         batches = [[group[k] for k in numbers[start : start + size]] for start in range(0, len(group), size)]
-        if order != "file" and generator is not None:
+        if generator is not None:
             batches = [batches[k] for k in generator.permutation(len(batches))]
         yield from batches
 
@@ -447,7 +403,7 @@ def predictions(probes: Mapping[str, Probe], stream: Iterator[Sentence]) -> pd.D
     """Probe, root_alignment, seed, record, and `correct_words` of each word's best candidate, which can be the word itself."""
     device = next(next(iter(probes.values())).parameters()).device
     rows: list[dict[str, Any]] = []
-    for group in _batches(stream):
+    for group in _batches(stream, size=32):
         padded = batch_of(group, str(device))
         for name, probe in probes.items():
             scores = probe(padded).double().cpu().numpy()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.clark2019.head_measures import MEASURES
 from attention_atlas.workflow.config import check_corpus, check_known
@@ -77,13 +79,11 @@ def check(config: Config, run: str, place: str) -> None:
             f"config: {place}.options.word_mode: {mode} needs level: tokens for corpus '{settings['dependencies']}', since a "
             "cache over words holds the mean alone."
         )
-    for name in settings["probes"]["random_models"]:
-        check_known(name, config["models"], "model", f"{place}.probes.random_models")
-    if "random_model" in settings:
-        name = settings["random_model"]
-        check_known(name, config["models"], "model", f"{place}.random_model")
+    random = [(name, "probes.random_models") for name in settings["probes"]["random_models"]]
+    for name, key in [*random, *([(settings["random_model"], "random_model")] if "random_model" in settings else [])]:
+        check_known(name, config["models"], "model", f"{place}.{key}")
         if config["models"][name]["init"] == "pretrained":
-            raise AtlasError(f"config: {place}.random_model: '{name}' is not random: set init: random_encoder.")
+            raise AtlasError(f"config: {place}.{key}: '{name}' is not random: set init: random_encoder.")
     for variant, name in settings["variants"].items():
         key = f"{place}.variants.{variant}"
         if "segments" not in settings:
@@ -92,6 +92,11 @@ def check(config: Config, run: str, place: str) -> None:
             check_known(name, config["models"], "model", key)
         else:
             check_corpus(config, name, "segments", key)
+
+
+def recipe(inputs: Any, run: str) -> dict[str, Any]:
+    """Settings of the probes that every model is probed with, so that a further model does not change the jobs of others."""
+    return {key: value for key, value in inputs.config["runs"][run][ID]["probes"].items() if key != "random_models"}
 
 
 STUDY = Study(
@@ -107,5 +112,6 @@ STUDY = Study(
     optional=OPTIONAL,
     check=check,
     groups={"probed": probed},
+    inputs={"recipe": recipe},
     measures=MEASURES,
 )

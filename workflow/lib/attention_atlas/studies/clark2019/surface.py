@@ -1,7 +1,7 @@
-"""Surface patterns of Clark et al. (2019), sections 3.1 to 3.3: which tokens heads attend to, and how broadly.
+"""Surface patterns of Clark et al. (2019), sections 3.1 to 3.3, and heads grouped by their maps, section 6 (Figure 6).
 
-Per segment and head, then averaged over segments with equal weight. A claim about the strongest head or layer is tested on
-held-out documents: the head or layer is chosen on one half of the documents and tested on the other.
+Measures are per segment and head, then averaged over segments with equal weight. A claim about the strongest head or layer is
+tested on held-out documents: the head or layer is chosen on one half of the documents and tested on the other.
 """
 
 from __future__ import annotations
@@ -12,20 +12,32 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.spatial.distance import pdist, squareform
 
-from attention_atlas.attention.cache import Attention, CachedExample, widened
+from attention_atlas.attention.cache import Attention, CachedExample, widened, with_attention
+from attention_atlas.attention.divergence import head_divergence
+from attention_atlas.corpora.examples import Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, head_rows, independent_units
 from attention_atlas.methods.options import AS_PUBLISHED, alternatives, options_of
 from attention_atlas.methods.surface import GROUPS, mean_frame, token_classes
 from attention_atlas.models.card import Card
+from attention_atlas.models.devices import pick_device
 from attention_atlas.stats.held_out import choosing_half
-from attention_atlas.stats.intervals import LEVEL, expanded_level, percentile_interval, resampled_counts
+from attention_atlas.stats.intervals import LEVEL, bootstrap_ratio, expanded_level, percentile_interval, resampled_counts
 from attention_atlas.studies.clark2019.claims import BROAD_ENTROPY, middle_layers
 from attention_atlas.studies.clark2019.maps import WINDOW, figure1_weights
 
 Floats = npt.NDArray[np.float64]
+RELATIONS = ("det", "dobj", "pobj", "auxpass", "poss")
+"""Relations whose best heads the paper marks in Figure 6."""
+BEHAVIOURS = (
+    *(("next", "next", "position"), ("previous", "previous", "position"), ("broad", "entropy", "broad_entropy")),
+    *(("cls", "cls", "special"), ("sep", "sep", "special"), ("punctuation", "punct", "special")),
+)
+"""Behaviour of a head, its measure, and the setting that is the threshold."""
+_CHUNK = 500
 
 
 def surface(
@@ -152,3 +164,133 @@ def _statistic(values: Floats, units: Units, resamples: int, seed: int) -> dict[
         low, high = percentile_interval(medians, expanded_level(LEVEL, drawn.count))
         row |= {"ci_low": float(low), "ci_high": float(high)}
     return row
+
+
+def clusters(
+    attention: Attention,
+    examples: Examples,
+    surface: pd.DataFrame,
+    dependencies: pd.DataFrame,
+    options: Mapping[str, Any],
+    threads: int,
+    resamples: int,
+    seed: int,
+    coreference: pd.DataFrame | None = None,
+) -> dict[str, pd.DataFrame]:
+    """Divergence of all pairs of heads, all heads in the plane with their behaviours, and whether heads of one layer are alike.
+
+    distances: Jensen-Shannon divergence in nats, averaged over the tokens of all segments; options: the settings `clustering`.
+    """
+    sums, tokens, unit = summed_divergences(attention, examples, options["smoothing"], options["blocks"], threads)
+    layers, heads = (surface[name].max() for name in ("layer", "head"))
+    matrix = sums.sum(axis=0) / tokens.sum()
+    a, b = np.triu_indices(layers * heads, 1)
+    places = {"layer_a": a // heads + 1, "head_a": a % heads + 1, "layer_b": b // heads + 1, "head_b": b % heads + 1}
+    layout = plane(matrix, seed)
+    table = head_rows(layout[:, 0].reshape(layers, heads), "x").assign(y=layout[:, 1])
+    table = table.merge(behaviours(surface, options), on=["layer", "head"], how="left")
+    named = named_heads(dependencies, coreference)
+    table["relation"] = [named.get(pair, "") for pair in zip(table["layer"], table["head"], strict=True)]
+    labels = table["layer"].to_numpy()
+    within, between = layer_means(matrix, labels)
+    divergences = squareform(matrix, checks=False)
+    # Kruskal's stress: 0 if the plane holds all divergences.
+    stress = np.sqrt(((divergences - pdist(layout)) ** 2).sum() / (divergences**2).sum())
+    quantities = {"stress": float(stress), "within_layer": within, "between_layers": between, "difference": between - within}
+    quantities["permutation_p"] = permutation_p(matrix, labels, options["permutations"], seed)
+    means = [layer_means(block, labels) for block in sums]
+    differences = np.array([[of_layers - of_layer] for of_layer, of_layers in means])
+    low, high = bootstrap_ratio(differences, tokens[:, None], resamples, seed)
+    test = pd.DataFrame(quantities.items(), columns=["quantity", "value"]).assign(n=len(table))
+    interval = {"ci_low": float(low[0]), "ci_high": float(high[0]), "unit": unit, "units": len(tokens)}
+    test.loc[test["quantity"] == "difference", list(interval)] = list(interval.values())
+    return {"distances": pd.DataFrame({**places, "js": matrix[a, b]}), "heads": table, "test": test.astype({"units": "Int64"})}
+
+
+def summed_divergences(
+    attention: Attention, examples: Examples, smoothing: float, blocks: int, threads: int
+) -> tuple[Floats, Floats, str]:
+    """[block, head, head] divergences summed over the tokens of the segments of a block, [block] their tokens, and their unit.
+
+    smoothing: share of the uniform distribution mixed into every row. Documents (segments where the corpus names no documents)
+    are assigned to `blocks` groups in turn, for the bootstrap.
+    """
+    sums: Floats | None = None
+    tokens = np.zeros(blocks)
+    units = independent_units([example.document for example in examples], "segments")
+    gpu = "cuda" if pick_device() == "cuda" else None
+    for number, (_, example) in enumerate(with_attention(examples, progress(attention, total=len(examples), label="segments"))):
+        layers, heads, n = example.maps.shape[:3]
+        divergence = head_divergence(example.maps.reshape(layers * heads, n, n), smoothing, threads, gpu)
+        sums = np.zeros((blocks, *divergence.shape)) if sums is None else sums
+        sums[units.of_item[number] % blocks] += divergence
+        tokens[units.of_item[number] % blocks] += n
+    if sums is None:
+        raise AtlasError(
+            "there is no segment to compare heads on: every record was dropped (see dropped.tsv), or `limit` is too small."
+        )
+    filled = tokens > 0
+    return sums[filled], tokens[filled], units.name if units.count <= blocks else f"groups of {units.name}"
+
+
+def plane(distances: Floats, seed: int) -> Floats:
+    """Metric multidimensional scaling to the plane [head, 2], with the options of the published code and a seed.
+
+    The layout is rotated so that x is its widest direction; the head that is farthest along an axis has a positive coordinate.
+    """
+    from sklearn.manifold import MDS
+
+    options = {"n_init": 5, "init": "random", "max_iter": 1000, "eps": 1e-10}
+    scaling = MDS(n_components=2, metric_mds=True, metric="precomputed", random_state=seed, **options)
+    layout = scaling.fit_transform(distances)
+    centred = layout - layout.mean(axis=0)
+    rotated = centred @ np.linalg.svd(centred, full_matrices=False)[2].T
+    farthest = np.abs(rotated).argmax(axis=0)
+    return np.asarray(rotated * np.sign(rotated[farthest, [0, 1]]))
+
+
+def behaviours(surface: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
+    """Main behaviour of each head: layer, head, behaviour; the last in the order of the published code if there are several."""
+    wide = surface.pivot(index=["layer", "head"], columns="measure", values="value")
+    absent = pd.Series(0.0, index=wide.index)
+    named = pd.Series("none", index=wide.index)
+    for name, measure, setting in BEHAVIOURS:
+        named = named.mask(wide.get(measure, absent) > options[setting], name)
+    return named.rename("behaviour").reset_index()
+
+
+def named_heads(relations: pd.DataFrame, coreference: pd.DataFrame | None) -> dict[tuple[int, int], str]:
+    """(layer, head) -> the relations, and coreference, of which it is the best head."""
+    best = relations[relations["relation"].isin(RELATIONS)][["layer", "head", "relation"]]
+    if coreference is not None:
+        of_all = coreference[(coreference["system"] == "best_head") & (coreference["mention_type"] == "all")]
+        best = pd.concat([best, of_all[["layer", "head"]].assign(relation="coreference")])
+    by_head = best.astype({"layer": int, "head": int}).sort_values("relation").groupby(["layer", "head"])["relation"]
+    return by_head.agg(", ".join).to_dict()
+
+
+def layer_means(distances: Floats, labels: npt.NDArray[np.integer]) -> tuple[float, float]:
+    """Mean distance of two different heads of one layer, and of two heads of different layers."""
+    same = labels[:, None] == labels[None, :]
+    between = float(distances[~same].mean())
+    np.fill_diagonal(same, False)
+    return float(distances[same].mean()), between
+
+
+def permutation_p(distances: Floats, labels: npt.NDArray[np.integer], permutations: int, seed: int) -> float:
+    """One-sided p that heads of one layer are no closer than heads of different layers, over shuffled layer labels.
+
+    The total of all distances does not change, so the difference of the means is as extreme as the sum within layers is small.
+    """
+    generator = np.random.default_rng(seed)
+    one_hot = (labels[:, None] == np.unique(labels)[None, :]).astype(float)
+    observed = float(np.einsum("al,ab,bl->", one_hot, distances, one_hot, optimize=True))
+    as_small = 0
+    for start in range(0, permutations, _CHUNK):
+        size = min(_CHUNK, permutations - start)
+        order = generator.permuted(np.tile(np.arange(len(labels)), (size, 1)), axis=1)
+        shuffled = one_hot[order]
+        sums = (np.matmul(distances, shuffled) * shuffled).sum(axis=(1, 2))
+        # Equal sums may differ in their last digits, since the order of the terms does.
+        as_small += int((sums <= observed * (1 + 1e-12)).sum())
+    return (as_small + 1) / (permutations + 1)
