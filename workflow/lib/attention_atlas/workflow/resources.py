@@ -19,7 +19,7 @@ Resource = Callable[[Any, int], int]  # function of the wildcards and the number
 _PROCESS = 1200  # A process with torch, transformers and Snakemake
 _VOCABULARY = 30522  # word pieces of BERT, for models whose vocabulary is not known before they are loaded
 _SAVED_STATES = 34  # values saved for the backward pass for each layer and token, in units of the hidden size (upper bound)
-_MIB = 2**20
+_MIB, _GIGA = 2**20, 1e9
 
 
 def memory(megabytes: int) -> Resource:
@@ -36,12 +36,6 @@ def gpus(config: Config) -> int:
     return int(wanted == "cuda" or (wanted == "auto" and gpu_here()))
 
 
-def parameters(model: Mapping[str, Any]) -> int:
-    """Weights in the blocks and the word embeddings of a model, by its registry entry."""
-    width = model["hidden_size"]
-    return int(12 * model["layers"] * width**2 + _VOCABULARY * width)
-
-
 def cache_bytes(model: Mapping[str, Any], records: int, tokens: float) -> float:
     """Bytes of the maps of records of `tokens` tokens in float16."""
     return 2 * records * model["layers"] * model["heads"] * tokens**2
@@ -50,8 +44,10 @@ def cache_bytes(model: Mapping[str, Any], records: int, tokens: float) -> float:
 def model_megabytes(model: Mapping[str, Any], tokens: int) -> int:
     """A job that runs or trains a model on texts of at most `tokens` tokens."""
     maps = 24 * model["layers"] * model["heads"] * tokens
-    states = 4 * _SAVED_STATES * model["layers"] * model["hidden_size"]
-    data = 16 * parameters(model) + GRADIENT_TOKENS * (maps + states + 16 * _VOCABULARY)
+    width = model["hidden_size"]
+    states = 4 * _SAVED_STATES * model["layers"] * width
+    weights = 12 * model["layers"] * width**2 + _VOCABULARY * width  # of the blocks and the word embeddings
+    data = 16 * weights + GRADIENT_TOKENS * (maps + states + 16 * _VOCABULARY)
     return _PROCESS + int(data / _MIB)
 
 
@@ -59,9 +55,6 @@ def map_megabytes(model: Mapping[str, Any], tokens: int, records: int, stored: f
     """A job that reads the maps of one example at a time, and stores some bytes for each head and record."""
     data = 8 * 2 * cache_bytes(model, 1, tokens) + stored * records * model["layers"] * model["heads"]
     return _PROCESS + int(data / _MIB)
-
-
-GIGA = 1e9
 
 
 def attention_output(path: str, config: Config, temporary: Callable[[str], str]) -> str:
@@ -79,18 +72,13 @@ def caches(config: Config) -> dict[tuple[str, str, str], int]:
     return records
 
 
-def forecast(config: Config, written: Iterable[tuple[str, str, str]]) -> tuple[str, float]:
-    """A line on the size of the maps that will be written, in float16, and their bytes at the mean length of their texts."""
-    sizes = {"mean_tokens": 0.0, "max_tokens": 0.0}
-    records = caches(config)
+def bytes_of_maps(config: Config, written: Iterable[tuple[str, str, str]]) -> float:
+    """Bytes of the maps that will be written, of texts of their corpora's mean length, or else of the longest."""
+    records, size = caches(config), 0.0
     for place in set(written) & records.keys():
         model, corpus = config["models"][place[1]], config["corpora"][place[2]]
-        for key in sizes:
-            sizes[key] += cache_bytes(model, records[place], corpus.get(key, corpus["max_tokens"]))
-    typical, largest = (size / GIGA for size in sizes.values())
-    removed = "" if config["keep_attention"] else "; each shard is removed after its last reader"
-    line = f"attention maps to extract: about {typical:.1f} GB in float16, at most {largest:.1f} GB{removed}"
-    return (line if typical else "", sizes["mean_tokens"])
+        size += cache_bytes(model, records[place], corpus.get("mean_tokens", corpus["max_tokens"]))
+    return size
 
 
 def disk_shortage(config: Config, needed: float) -> str:
@@ -102,8 +90,8 @@ def disk_shortage(config: Config, needed: float) -> str:
     if needed <= free or not config["keep_attention"]:
         return ""
     return (
-        f"disk: the attention maps take about {needed / GIGA:.1f} GB, but only {free / GIGA:.1f} GB are free: put results/ on "
-        "a larger disk, set keep_attention: false, or lower limits."
+        f"disk: the attention maps take about {needed / _GIGA:.1f} GB, but only {free / _GIGA:.1f} GB are free: put results/ "
+        "on a larger disk, set keep_attention: false, or lower limits."
     )
 
 

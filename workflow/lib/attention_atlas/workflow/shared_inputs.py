@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.corpora.records import reader_module
-from attention_atlas.errors import AtlasError, did_you_mean
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.hub_files import is_commit, reference_of
 from attention_atlas.workflow.paths import (
     Config,
@@ -30,41 +30,20 @@ WEIGHTS_KEYS = ("source", "sha256", "layers", "heads", "hidden_size", "init", "s
 """Keys of a model's registry entry that its weights depend on."""
 MODEL_SUFFIXES = (".json", ".safetensors", ".bin", ".txt", ".model", ".spm")
 """Endings of the files of a model: configuration, weights and what its tokenizer is made from."""
-NOT_IN_EXAMPLES = frozenset(
-    (
-        # Names and descriptions.
-        *("title", "reference", "licence", "accept_licence", "layout", "obtain", "optional", "tokenised", "relations"),
-        # How much of the corpus a run reads: with a larger limit, existing shards stay valid.
-        *("limit", "mean_tokens"),
-        # Cached maps.
-        "level",
-        # Files that are inputs of the job.
-        *("source", "trees", "translations"),
-    )
-)
+NOT_IN_EXAMPLES = {
+    *("title", "reference", "licence", "accept_licence", "layout", "obtain", "optional", "tokenised", "relations"),
+    *("limit", "mean_tokens"),  # with a larger limit, existing shards stay valid
+    "level",  # of cached maps
+    *("source", "trees", "translations"),  # files that are inputs of the job
+}
 """Keys of a corpus's registry entry on which its examples do not depend, except through input files."""
-
-
-class Registry(dict[str, Any]):
-    """A registry of the configuration; looking up an unknown name raises an error of one sentence."""
-
-    def __init__(self, entries: Mapping[str, Any], kind: str):
-        super().__init__(entries)
-        self.kind = kind
-
-    def __missing__(self, name: str) -> Any:
-        raise AtlasError(f"there is no {self.kind} '{name}'{did_you_mean(name, self)}.")
 
 
 class SharedInputs:
     """Inputs and parameters of the rules that all studies share: models, corpora, attention."""
 
     def __init__(self, config: Config):
-        # Paths that a user requests may contain any name.
-        registries = {key: Registry(config[key], kind) for key, kind in (("models", "model"), ("corpora", "corpus"))}
-        self.config: Config = {**config, **registries}
-
-    # --- models -----------------------------------------------------------------------------------------------------
+        self.config = config
 
     def described_models(self) -> list[str]:
         """Models with their own weights, from which their cards are made."""
@@ -76,7 +55,6 @@ class SharedInputs:
         return [name for name in models if is_fine_tuned(self.config, name) and keeps_epochs(self.config, name) == epochs]
 
     def of_model(self, key: str) -> Parameter:
-        """A key of the entry of the model in the path."""
         return lambda wildcards: self.config["models"][wildcards.model][key]
 
     def weights_entry(self, run: str, model: str) -> dict[str, Any]:
@@ -95,7 +73,6 @@ class SharedInputs:
         return weights
 
     def model_entry(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Entry of the model in the path."""
         return self.weights_entry(wildcards.run, wildcards.model)
 
     def model_files(self, wildcards: Wildcards) -> list[str]:
@@ -108,21 +85,16 @@ class SharedInputs:
         untrained = "untrained" in source
         return [f"results/{wildcards.run}/models/{wildcards.model}/untrained/config.json"] if untrained else []
 
-    def _untrained_source(self, wildcards: Wildcards) -> dict[str, Any]:
-        source = self.config["models"][wildcards.model]["source"]
-        if "untrained" not in source:
-            raise AtlasError(f"model {wildcards.model} has weights already: the workflow does not initialise it.")
-        return dict(source["untrained"])
-
     def vocabulary_files(self, wildcards: Wildcards) -> list[str]:
         """The parallel text from which the vocabulary of an untrained model is learnt."""
-        corpus = self._untrained_source(wildcards)["corpus"]
+        corpus = self.config["models"][wildcards.model]["source"]["untrained"]["corpus"]
         translations = self.config["corpora"][corpus].get("translations")
         return [raw_path(self.config, wildcards.run, name) for name in (corpus, translations) if name]
 
     def untrained_settings(self, wildcards: Wildcards) -> dict[str, Any]:
         """Shape of an untrained model, and languages and records of the corpus for its vocabulary."""
-        entry, source = self.config["models"][wildcards.model], self._untrained_source(wildcards)
+        entry = self.config["models"][wildcards.model]
+        source: dict[str, Any] = entry["source"]["untrained"]
         corpus = self.config["corpora"][source["corpus"]]
         return source | {
             "layers": entry["layers"],
@@ -131,10 +103,7 @@ class SharedInputs:
             "records": limit_of(self.config, wildcards.run, source["corpus"]),
         }
 
-    # --- fine-tuning ------------------------------------------------------------------------------------------------
-
     def base_card(self, wildcards: Wildcards) -> str:
-        """Card of the model that a fine-tuned one is trained from."""
         return card_path(wildcards.run, base_of(self.config, wildcards.model))
 
     def base_entry(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -150,22 +119,16 @@ class SharedInputs:
         return training | {"regression": task is not None and TASKS[task].regression}
 
     def training_examples(self, wildcards: Wildcards) -> list[str]:
-        """Examples that a model is fine-tuned on."""
         corpus = self.training_settings(wildcards)["corpus"]
         return shard_paths(self.config, wildcards.run, wildcards.model, corpus, "examples", "parquet")
 
     def training_limit(self, wildcards: Wildcards) -> int:
-        """Maximum number of records that a model is fine-tuned on."""
         return limit_of(self.config, wildcards.run, self.training_settings(wildcards)["corpus"])
 
-    # --- corpora ----------------------------------------------------------------------------------------------------
-
     def of_corpus(self, key: str) -> Parameter:
-        """A key of the entry of the corpus in the path."""
         return lambda wildcards: self.config["corpora"][wildcards.corpus][key]
 
     def raw_file(self, wildcards: Wildcards) -> str:
-        """The raw file of the corpus in the path."""
         return raw_path(self.config, wildcards.run, wildcards.corpus)
 
     def companion_files(self, wildcards: Wildcards) -> list[str]:
@@ -201,5 +164,4 @@ class SharedInputs:
         return attempt * model_megabytes(model, self.config["corpora"][corpus]["max_tokens"])
 
     def corpus_limit(self, wildcards: Wildcards) -> int:
-        """Records of the corpus in the path that the run reads at most."""
         return limit_of(self.config, wildcards.run, wildcards.corpus)
