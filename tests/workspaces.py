@@ -26,7 +26,7 @@ families:
   minilm-glue: {training: {epochs: 1, batch: 8}}
   minilm-keyphrases: {seeds: [42], training: {epochs: 1, batch: 4}}
 corpora:
-  sample-segments: {limit: 12, shard: 16}
+  sample-segments: {limit: 12, shard: 12}
   sample-trees: {limit: 120, shard: 64}
   sample-trees-train: {limit: 100, shard: 100}
   sample-questions: {limit: 10, shard: 10, max_tokens: 96}

@@ -52,15 +52,6 @@ def test_files_of_the_repository_that_are_named_exist():
     assert missing == []
 
 
-def test_links_between_pages_are_relative_and_exist():
-    for page, text in TEXTS.items():
-        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", re.sub(r"`[^`\n]+`|^```.*?^```", "", text, flags=re.M | re.S)):
-            assert not link.startswith(("http", "/")), f"{page}: {link}"
-            # Pages that the site copies from elsewhere, and files of the sample run, are not in docs/.
-            copied = Path(link).name in ("changelog.md", "benchmarks.md", "published-values.md") or link.startswith("sample/")
-            assert copied or ((ROOT / page).parent / link).exists(), f"{page}: {link}"
-
-
 def overlays() -> list[tuple[str, dict]]:
     """(page, overlay) of each YAML example with models, corpora, families or runs."""
     examples = []

@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 from planned_jobs import Job, planned_jobs
-from rules_text import RULES, rules_of
+from rules_text import every_rule
 from workspaces import ROOT
 
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.paths import shard_paths
 from attention_atlas.workflow.requirements import CORPUS, MODEL, required_for
 from attention_atlas.workflow.resources import caches
-from attention_atlas.workflow.shown import shown
-from attention_atlas.workflow.study import artifacts_of, studies
+from attention_atlas.workflow.study import artifacts_of
 from tools.rehearse import RUN, configuration
 
 RUNS = ("sample", "laptop", "open", "paper")
@@ -48,11 +47,7 @@ def test_every_declared_file_is_planned(run):
 
 def test_every_rule_has_a_job_in_some_run():
     planned = {job.rule for run in RUNS for job in plan(run)[1]}
-    assert planned == {*(name for path in RULES for name in rules_of(path) if path.stem != "shown"), *rules_of_marks()}
-
-
-def rules_of_marks() -> set[str]:
-    return {f"{study}_{item.id}" for study in studies() for item in shown(study)}
+    assert planned == every_rule()
 
 
 @pytest.mark.parametrize("run", RUNS)

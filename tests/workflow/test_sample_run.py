@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from planned_jobs import jobs_in
-from workspaces import FEW_EDGE_TASKS, FEW_TASKS, OVERLAY, ROOT, SMALL, Workspace, digests
+from rules_text import every_rule
+from workspaces import EDGE_TASK, GLUE_TASK, OVERLAY, ROOT, SMALL, Workspace, digests
 
 from attention_atlas.atlas.page import data_of_page
 from attention_atlas.attention.cache import read_attention
@@ -32,104 +33,6 @@ LIBRARY = "workflow/lib/attention_atlas"
 IN_SAMPLE = read_configuration(ROOT)["runs"]["sample"]
 ARTIFACTS = [(study, artifact) for study, artifact in artifacts() if study.id in IN_SAMPLE]
 """All artefacts of the studies that the sample run has."""
-EFFECT = "kind layer head metric score baseline delta ci_low ci_high p p_adjusted"
-CONTRACTS = {
-    "clark2019": {
-        "dependency_heads.tsv": "relation layer head direction n correct accuracy",
-        "dependency_head_relations.tsv": "layer head rank relation direction n accuracy baseline_offset baseline_accuracy "
-        "margin ci_low ci_high p q choice_low unit units",
-        "table1.tsv": "relation n layer head direction accuracy baseline_offset baseline_accuracy margin heldout_accuracy",
-        "figure2.tsv": "target layer head mean_attention",
-        "figure4.tsv": "source layer head entropy",
-        "figure3.tsv": "masking rows measure target layer head value",
-        "table2.tsv": "system mention_type layer head direction n correct accuracy",
-        "coreference_heads.tsv": "mention_type layer head direction n correct accuracy ci_low ci_high chance",
-        "gap.tsv": "system gender layer head direction n correct accuracy",
-        "table3.tsv": "probe root_alignment punctuation seeds uas sd",
-        "figure6.tsv": "layer head x y behaviour relation",
-        "head_distances.tsv": "layer_a head_a layer_b head_b js",
-        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
-    },
-    "guan2020": {
-        "head_types.tsv": "model layer head type cluster n " + " ".join(FEATURES),
-        "table1.tsv": "model halved fits pairwise consistent_in_all",
-        "table2.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop",
-        "table3.tsv": "row action types sentences heads n passages em em_ci_low em_ci_high em_drop",
-        "figure1.tsv": "type rank layer head example query key",
-        "figure2.tsv": "layer head type x y",
-        "figure3.tsv": "layer type heads share",
-        "figure4.tsv": "model fit layer head type",
-        "figure5.tsv": "layer head type example pieces row column weight",
-        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
-    },
-    "kovaleva2019": {
-        "table1.tsv": "task metric state value min max ci_low ci_high paper_value seeds n unit",
-        "figure1.tsv": "class probability task example layer head query key",
-        "figure2.tsv": "task annotator class share ci_low ci_high maps n unit",
-        "figure3.tsv": "layer head value ci_low ci_high control "
-        "margin margin_ci_low margin_ci_high margin_all_low margin_all_high n n_margin unit",
-        "figure5.tsv": "task crop layer head value ci_low ci_high n unit seeds",
-        "figure6.tsv": "task feature layer head value ci_low ci_high n unit seeds",
-        "figure7.tsv": "task mode feature head value ci_low ci_high n unit seeds",
-        "figure8.tsv": "task layer head metric baseline score delta ci_low ci_high p p_adjusted "
-        "pair_ci_low pair_ci_high pair_level seeds n unit",
-        "figure9.tsv": "task layer metric baseline score delta ci_low ci_high p p_adjusted seeds n unit",
-        "changes/features.tsv": "task model mode feature layer head value value_zero n unit",
-        "changes/links.tsv": "task model mode link layer head value value_zero control "
-        "margin margin_all_low margin_all_high level n n_margin unit",
-        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
-    },
-    "michel2019": {
-        "table1.tsv": f"{EFFECT} p_count n unit published_delta",
-        "table2.tsv": f"{EFFECT} n heldout_delta unit published_delta",
-        "table3.tsv": f"{EFFECT} n heldout_delta unit published_delta",
-        "figure1.tsv": f"experiment {EFFECT} p_count n unit",
-        "figure2.tsv": "experiment kind layer head metric delta second_delta extreme n second_n unit baseline second_baseline",
-        "figure3.tsv": "experiment order draw percent count heads metric score ci_low ci_high baseline delta floor n unit",
-        "figure4.tsv": "kind percent count heads metric score ci_low ci_high baseline delta n unit",
-        "figure5.tsv": "epoch percent count heads metric score ci_low ci_high baseline delta share n unit",
-        "table4.tsv": "variant batch heads examples_per_second sd speedup speedup_low speedup_high spread "
-        "published_examples_per_second published_speedup parameters repeats n unit",
-        "table5.tsv": f"{EFFECT} n selection_delta selection_n unit published_delta",
-        "table6.tsv": f"{EFFECT} n selection_delta selection_n unit published_delta",
-        "head_importance.tsv": "task kind layer head definition importance",
-        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
-    },
-    "tenney2019": {
-        "summary/probe_scores.tsv": "task layer seed f1 layer0 condition",
-        "summary/mixing_weights.tsv": "task layer0 condition top seed layer weight scale",
-        "figure1.tsv": "task f1_first f1_last f1_last_low f1_last_high expected_layer",
-        "figure2.tsv": "model task layer weight weight_low weight_high f1 delta share",
-        "figure3.tsv": "sentence source task id words target span1 span2 layer label gold probability",
-        "controls.tsv": "task labels sentences targets unit units layer f1 f1_low f1_high",
-        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
-    },
-    "stefanik2021": {
-        "relative_attention.tsv": "reduction layer head value ci_low ci_high n adjusted_low adjusted_high unit",
-        "head_ranking.tsv": "layer head auc average_precision cross_entropy cross_entropy_none slide_entropy share n "
-        "auc_low auc_high documents n_unit",
-        "logistic_regression.tsv": "layer head coefficient ci_low ci_high permutation_importance mix_weight",
-        "fine_tuning.tsv": "seed model heads_removed metric value ci_low ci_high delta delta_low delta_high documents",
-        "ablation.tsv": "layer head seed metric baseline value delta p_adjusted adjusted_low adjusted_high documents",
-        "cumulative_ablation.tsv": "seed order draw percent heads_removed metric value documents",
-        "baselines.tsv": "method metric value ci_low ci_high phrases documents",
-        "comparison.tsv": "id item quantity published ours ci_low ci_high n comparable why verdict",
-    },
-    "atlas": {
-        "heads.tsv": "model layer head entropy entropy_low",
-        "measures.tsv": "measure title group study item unit higher_means model kind heads n n_unit null chance inside_null "
-        "about note warning calibration",
-        "models/minilm/head_scores.tsv": "measure layer head value ci_low ci_high n null_low null_high p q even_share note "
-        "pattern",
-        "models/minilm/relation_weights.tsv": "layer head relation direction n norm norm_low norm_high value ci_low ci_high",
-        "models/minilm/relation_effects.tsv": "layer head relation direction n same_part_of_speech loss relation_change",
-        "correlations.tsv": "measure_a measure_b spearman ci_low ci_high within_layers p p_holm n",
-        "findings.tsv": "finding statistic value ci_low ci_high within_layers p p_holm n verdict",
-        "matches.tsv": "model layer head matched_layer matched_head distance",
-        "matching.tsv": "model random_weights measure matched_by agreement null_low null_high p p_holm n",
-    },
-}
-"""Study -> table -> its first columns."""
 REPEATED = {
     "describe_model": "models/minilm-random-1/card.json",
     "build_examples": "examples/minilm/sample-gap/0.parquet",
@@ -140,19 +43,19 @@ REPEATED = {
     "atlas_head_scores": "atlas/models/minilm/head_scores.tsv",
     "atlas_relations": "atlas/models/minilm/relation_effects.tsv",
     "clark2019_gradients": "clark2019/gradients.tsv",
-    "clark2019_probes": "clark2019/probes/minilm-random-1.tsv",
+    "clark2019_probes": "clark2019/probes/minilm.tsv",
     "clark2019_clustering": "clark2019/head_distances.tsv",
     "guan2020_ablations": "guan2020/ablations/shards/0.parquet",
     "guan2020_answers": "guan2020/answers.parquet",
     "kovaleva2019_predictions": "kovaleva2019/predictions/mrpc.parquet",
     "kovaleva2019_patterns": "kovaleva2019/patterns/network.safetensors",
-    "kovaleva2019_measures": "kovaleva2019/measures/stsb-42.safetensors",
+    "kovaleva2019_measures": "kovaleva2019/measures/mrpc-42.safetensors",
     "michel2019_masked": "michel2019/masked/translation.parquet",
     "michel2019_pruned": "michel2019/pruned/classification.parquet",
     "michel2019_dynamics": "michel2019/dynamics.parquet",
     "stefanik2021_removal": "stefanik2021/removals/minilm-keyphrases-keyphrases-42.parquet",
     "stefanik2021_scores": "stefanik2021/extraction/baselines.tsv",
-    "tenney2019_probes": f"tenney2019/probes/minilm/{FEW_EDGE_TASKS[0]}.scores.tsv",
+    "tenney2019_probes": f"tenney2019/probes/minilm/{EDGE_TASK}.scores.tsv",
 }
 """Rule that runs a model, or makes what models are run on -> a file of one of its jobs in the small run.
 
@@ -161,6 +64,8 @@ Nearly none is made from another one's, so that few further jobs have to run.
 UNTRAINED = "results/sample/models/marian-sample-untrained/untrained/config.json"
 TORCH_OR_NUMPY = "clark2019_clustering"
 """The rule that computes with torch on a GPU and with numpy elsewhere: the same within rounding (a test of its own)."""
+SNAKEMAKE = 300
+"""Megabytes of the Snakemake around a job on a cluster."""
 PRETENDED = ROOT / "tests" / "pretend_gpu"
 TIMED = ("michel2019_timing", "michel2019_table4")
 """Rules whose tables are of seconds, which differ."""
@@ -175,17 +80,17 @@ FIGURES_REPEATED = {
 }
 
 
-@pytest.fixture
-def copy(done: Workspace, tmp_path: Path) -> Workspace:
-    """A copy of the built workspace that a test may change; dates are kept, so nothing is to be done in it."""
-    shutil.copytree(done.folder, tmp_path / "copy")
-    return Workspace(tmp_path / "copy")
-
-
-def test_every_artefact_is_there_and_not_empty(done):
+def test_every_artefact_is_there_and_every_rule_has_had_a_job(done):
     for study, artifact in ARTIFACTS:
         for path in study.paths(artifact, "sample"):
             assert (done.folder / path).stat().st_size > 100, path
+    output = done.snakemake(*SMALL, "--dry-run", "--forceall").stdout
+    jobs = jobs_in(output)
+    assert every_rule() - {job.rule for job in jobs} == {"fetch_corpus"}, "which needs a network"
+    for job in jobs:
+        # A scheduler ends a job that takes more than it asked for; on a cluster Snakemake stands around it.
+        taken = pd.read_csv(done.folder / job.benchmark, sep="\t", na_values="-")["max_rss"].iloc[0]
+        assert not taken > job.megabytes - SNAKEMAKE, f"{job.benchmark}: {taken} MiB of {job.megabytes} MB"
 
 
 _REPORTED = re.compile(
@@ -194,6 +99,7 @@ _REPORTED = re.compile(
 """A file in a report: path, labels, caption."""
 
 
+@pytest.mark.long
 def test_the_report_holds_every_artefact_with_its_caption(done, tmp_path):
     done.snakemake(*SMALL, "--report", str(tmp_path / "report.zip"))
     assert (tmp_path / "report.zip").stat().st_size > 100_000
@@ -239,7 +145,7 @@ def test_every_link_of_the_index_page_leads_to_a_file(done):
     assert "http" not in page
 
 
-def test_second_start_does_nothing(done):
+def test_a_second_start_does_nothing(done):
     assert "Nothing to be done" in done.snakemake(*SMALL).stdout
 
 
@@ -253,6 +159,7 @@ for item in [item for study in studies() for item in shown(study)]:
 """
 
 
+@pytest.mark.long
 def test_everything_is_drawn_again_in_a_notebook_and_the_page_on_that_runs(done, tmp_path):
     page = (ROOT / "docs" / "notebook.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n(.*?)```", page, flags=re.S)
@@ -262,13 +169,6 @@ def test_everything_is_drawn_again_in_a_notebook_and_the_page_on_that_runs(done,
         command, library = [sys.executable, "-c", code], {**os.environ, "PYTHONPATH": "workflow/lib"}
         again = subprocess.run(command, cwd=tmp_path / "run", env=library, capture_output=True, text=True)
         assert again.returncode == 0, again.stderr
-
-
-@pytest.mark.parametrize("study", CONTRACTS)
-def test_contract_columns(done, study):
-    for name, columns in CONTRACTS[study].items():
-        header = list(pd.read_csv(done.folder / "results/sample" / study / name, sep="\t").columns)
-        assert header[: len(columns.split())] == columns.split(), name
 
 
 def test_tables_of_guan2020_hold_what_they_must(done):
@@ -291,8 +191,7 @@ def test_tables_of_guan2020_hold_what_they_must(done):
     assert controlled.any()
     assert table2["em_random_drop"].notna().tolist() == controlled.tolist()
     compared = pd.read_csv(folder / "figure4.tsv", sep="\t")
-    assert list(dict.fromkeys(compared["model"])) == ["pretrain", "squad", "mnli"]
-    assert len(compared) == 3 * 2 * 72
+    assert compared.groupby("model").size().to_dict() == dict.fromkeys(("pretrain", "squad"), 2 * 72)
     comparison = pd.read_csv(folder / "comparison.tsv", sep="\t").set_index("id")
     assert not comparison["comparable"].isin(["exact", "close"]).any(), "sample numbers are not the papers'"
 
@@ -363,7 +262,7 @@ def test_tables_of_kovaleva2019_hold_what_they_must(done):
     tables = {
         name: pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("table1", *(f"figure{n}" for n in (2, 5, 6, 8, 9)))
     }
-    assert set(tables["table1"]["task"]) == set(FEW_TASKS)
+    assert set(tables["table1"]["task"]) == {GLUE_TASK}
     assert set(tables["table1"]["state"]) == {"untrained", "random", "tuned", "majority"}
     assert tables["figure2"].groupby(["task", "annotator"])["share"].sum().to_numpy() == pytest.approx(1, abs=1e-5)
     assert tables["figure5"]["value"].between(-0.001, 1.001).all()
@@ -395,29 +294,11 @@ def test_tables_hold_what_they_must(done):
     assert len(distances) == 72 * 71 / 2
     assert distances["js"].between(0, np.log(2)).all()
     probes = pd.read_csv(folder / "table3.tsv", sep="\t").set_index(["probe", "root_alignment", "punctuation"])
-    assert set(probes.index.get_level_values(0)) == {
-        *("right_branching", "distances_words", "random_attention_words"),
-        *("attention_only", "attention_words", "bias_free_attention_words"),
-    }
+    assert {"right_branching", "distances_words", "attention_only", "attention_words"} <= set(probes.index.get_level_values(0))
     assert probes["uas"].between(0, 1).all()
     coreference = pd.read_csv(folder / "table2.tsv", sep="\t").set_index(["system", "mention_type"])
     heads = pd.read_csv(folder / "coreference_heads.tsv", sep="\t").query("mention_type == 'all'")
     assert coreference.loc[("best_head", "all"), "correct"] == heads["correct"].max()
-
-
-def test_every_measure_says_what_it_is_compared_with(done):
-    folder = done.folder / "results/sample/atlas"
-    measures = pd.read_csv(folder / "measures.tsv", sep="\t", keep_default_na=False).set_index("measure")
-    heads = pd.read_csv(folder / "heads.tsv", sep="\t")
-    assert (measures["calibration"] != "").all()
-    without = measures.index[measures["calibration"].str.contains("No interval")]
-    assert set(without) == {"ov_copying"}
-    for name in ("relation_accuracy", "coreference", "pattern_share"):
-        measured = heads.dropna(subset=name)
-        assert (measured[f"{name}_low"] <= measured[name]).all()
-        assert (measured[name] <= measured[f"{name}_high"]).all()
-    chance = pd.read_csv(folder.parent / "clark2019/table2.tsv", sep="\t").set_index(["system", "mention_type"])
-    assert float(measures.loc["coreference", "chance"]) == pytest.approx(chance.loc[("chance", "all"), "accuracy"])
 
 
 @pytest.mark.parametrize("corpus", ["sample-segments", "sample-trees"])
@@ -433,14 +314,6 @@ def test_cached_maps_are_attention(done, corpus):
 
 STYLES = {
     "clark2019_figure2": ("studies/clark2019/figures.py", "PAGE, 4.2, sharex", "PAGE, 4.4, sharex"),
-    "kovaleva2019_figure7": ("studies/kovaleva2019/figures.py", "largest=0.5", "largest=0.6"),
-    "michel2019_figure2": ("studies/michel2019/figures.py", "panels(PAGE / 2, 4.1)", "panels(PAGE / 2, 4.3)"),
-    "tenney2019_figure1": ("studies/tenney2019/figures.py", "0.5 * len(table) + 1.0", "0.5 * len(table) + 1.1"),
-    "stefanik2021_ablation": (
-        "studies/stefanik2021/figures.py",
-        "page_figure(2, 2, PAGE, 6.4)",
-        "page_figure(2, 2, PAGE, 6.6)",
-    ),
     "atlas_correlations": ("atlas/figures.py", "len(names) + 0.6, TALLEST", "len(names) + 0.7, TALLEST"),
 }
 """Rule of a figure -> its module, and an edit of its style."""
@@ -461,51 +334,32 @@ def edit(copy: Workspace, name: str, old: str, new: str) -> Path:
     return source
 
 
-def test_a_style_edit_reruns_one_figure(copy):
-    for rule, (name, old, new) in STYLES.items():
-        source = edit(copy, name, old, new)
-        assert copy.jobs(*SMALL) == {rule: 1, "scoreboard_index": 1, "all": 1}
-        source.write_text(source.read_text(encoding="utf-8").replace(new, old), encoding="utf-8")
+@pytest.mark.parametrize("rule", [pytest.param(rule, marks=pytest.mark.long) if k else rule for k, rule in enumerate(STYLES)])
+def test_a_style_edit_reruns_one_figure_and_a_comment_nothing(copy, rule):
+    engine = copy.folder / LIBRARY / "attention/engine.py"
+    engine.write_text(engine.read_text(encoding="utf-8") + "\n# a remark\n", encoding="utf-8")
+    edit(copy, *STYLES[rule])
+    assert copy.jobs(*SMALL) == {rule: 1, "scoreboard_index": 1, "all": 1}
 
 
 RESULTS = (
     ("methods/surface.py", "if 0 < seps < n else none", "if 1 < seps < n else none", "clark2019_surface"),
     ("methods/options.py", 'word_mode: str = "mean"', 'word_mode: str = "max"', "clark2019_dependencies"),
-    ("studies/clark2019/tables_published.py", "(not stated in the paper)", "(not said in the paper)", "clark2019_options"),
-    ("studies/clark2019/figures.py", 'titles=("coreference",)', 'titles=("gap",)', "clark2019_figure5"),
     ("io/tables.py", 'float_format="%.6g"', 'float_format="%.7g"', "clark2019_surface"),
 )
-"""Module, an edit, and a rule whose results that can change: a condition, a default, a note, an argument, a format."""
-MESSAGES = (
-    ("io/messages.py", '"(token)"', '"(a token)"'),
-    ("io/messages.py", '"%s: %d%s after %.0f s"', '"%s: %d%s done in %.0f s"'),
-    ("errors.py", "; did you mean '{close[0]}'", "; is '{close[0]}' meant"),
-    (
-        "studies/clark2019/surface.py",
-        "there is no segment to measure: every record was dropped",
-        "no segment is left: all were dropped",
-    ),
-    ("models/extraction.py", "%d examples, about %.2f GB of maps", "%d examples with %.2f GB of maps"),
-)
-"""Module, and what is edited in it: what is said of errors and progress, and nothing else."""
-FORCED = {
-    "build_examples": "examples/minilm/sample-segments/0.parquet",
-    "extract_attention": "attention/minilm/sample-segments/0.safetensors",
-    "clark2019_surface": "clark2019/surface.tsv",
-    "clark2019_figure2": "clark2019/figure2.svg",
-}
-"""Rules whose jobs reach those modules -> a file of one of them."""
+"""Module, an edit, and a rule whose results that can change: a condition, a default, a format."""
 
 
 @pytest.mark.parametrize(
     ("name", "old"),
-    [row[:2] for row in (*STYLES.values(), *RESULTS, *MESSAGES, CAPTION, MEASUREMENT)],
+    [row[:2] for row in (*STYLES.values(), *RESULTS, CAPTION, MEASUREMENT)],
 )
 def test_text_to_edit_occurs_once(name, old):
     """Without the built run, so that a changed sentence fails here first, and not after the build."""
     assert (ROOT / LIBRARY / name).read_text(encoding="utf-8").count(old) == 1
 
 
+@pytest.mark.long
 def test_what_can_change_a_result_reruns_its_jobs(copy):
     for name, old, new, rule in RESULTS:
         before = (copy.folder / LIBRARY / name).read_text(encoding="utf-8")
@@ -515,52 +369,36 @@ def test_what_can_change_a_result_reruns_its_jobs(copy):
     assert copy.jobs(*SMALL) == {}
 
 
-def test_messages_rerun_nothing_and_change_no_byte(copy):
-    for name, old, new in MESSAGES:
-        edit(copy, name, old, new)
-    assert copy.jobs(*SMALL) == {}
-    first = digests(copy)
-    paths = [f"results/sample/{path}" for path in FORCED.values()]
-    done = copy.snakemake(*SMALL, "--force", "--allowed-rules", *FORCED, "--", *paths)
-    assert set(re.findall(r"Finished jobid: \d+ \(Rule: (\w+)\)", done.stdout)) == FORCED.keys()
-    assert digests(copy) == first
-
-
+@pytest.mark.long
 def test_an_edit_of_a_measurement_keeps_the_cache(copy):
     edit(copy, *MEASUREMENT)
     jobs = copy.jobs(*SMALL)
-    # Of the run's model and of its three variants.
-    assert jobs["clark2019_surface"] == 4
+    assert jobs["clark2019_surface"] == 1
     assert "extract_attention" not in jobs
     assert "clark2019_dependencies" not in jobs
 
 
-def test_a_comment_reruns_nothing(copy):
-    source = copy.folder / LIBRARY / "attention/engine.py"
-    source.write_text(source.read_text(encoding="utf-8") + "\n# a remark\n", encoding="utf-8")
-    assert copy.jobs(*SMALL) == {}
-
-
+@pytest.mark.long
 def test_another_caption_reruns_its_figure_alone(copy):
     edit(copy, *CAPTION)
     assert copy.jobs(*SMALL) == {"clark2019_figure1": 1, "scoreboard_index": 1, "all": 1}
 
 
+@pytest.mark.long
 def test_twice_as_many_segments_make_only_new_shards(copy):
     overlay = copy.folder / "small.yaml"
     overlay.write_text(OVERLAY.replace("sample-segments: {limit: 12", "sample-segments: {limit: 24"), encoding="utf-8")
     jobs = copy.jobs(*SMALL)
-    # 12 records in shards of 8 are two whole shards, 24 are three; the model and its control with random weights read them.
-    assert (jobs["extract_attention"], jobs["build_examples"]) == (2, 1)
+    assert (jobs["extract_attention"], jobs["build_examples"]) == (1, 1)
     # What reads the segments is measured again; what reads other corpora, and models and raw text, is not.
-    assert (jobs["clark2019_surface"], jobs["clark2019_clustering"]) == (2, 1)
+    assert (jobs["clark2019_surface"], jobs["clark2019_clustering"]) == (1, 1)
     assert not {"sample_corpus", "describe_model", "clark2019_dependencies", "clark2019_probes"} & jobs.keys()
 
 
+@pytest.mark.long
 def test_another_model_makes_only_its_own(copy):
     overlay = copy.folder / "small.yaml"
-    changed = OVERLAY.replace("random_models: [minilm-random-1]", "random_models: [minilm-random-1, minilm-random-2]")
-    overlay.write_text(changed, encoding="utf-8")
+    overlay.write_text(OVERLAY.replace("random_models: []", "random_models: [minilm-random-2]"), encoding="utf-8")
     # Its card, two shards of the treebank and one of the training treebank, its probes, and the tables that name it; not the
     # examples, which models with one tokenizer share.
     assert copy.jobs(*SMALL) == {
@@ -572,13 +410,13 @@ def test_another_model_makes_only_its_own(copy):
     }
 
 
+@pytest.mark.long
 def test_a_new_option_leaves_the_cache_alone(copy):
     overlay = copy.folder / "small.yaml"
     changed = OVERLAY.replace("resamples: 100", "resamples: 100\n      options: {word_mode: first}", 1)
     overlay.write_text(changed, encoding="utf-8")
     jobs = copy.jobs(*SMALL)
-    # Of the run's model and of its variant with other segment ids.
-    assert jobs["clark2019_dependencies"] == 2
+    assert jobs["clark2019_dependencies"] == 1
     assert not {"extract_attention", "build_examples", "clark2019_probes", "clark2019_coreference"} & jobs.keys()
 
 
@@ -612,8 +450,8 @@ def test_the_same_jobs_give_the_same_bytes_also_on_a_pretended_gpu(copy):
 
 
 def test_every_rule_that_runs_a_model_is_repeated():
-    rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk"))
-    parts = re.split(r"^(?:use )?rule (\w+)(?: as (\w+) with)?:$", rules, flags=re.MULTILINE)
+    texts = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk"))
+    parts = re.split(r"^(?:use )?rule (\w+)(?: as (\w+) with)?:$", texts, flags=re.MULTILINE)
     with_model: set[str] = set()
     # A rule takes over the environment of another one, which may follow in another file.
     for _ in range(3):
@@ -628,17 +466,3 @@ def test_every_rule_that_runs_a_model_is_repeated():
         "fine_tune_by_epoch",
         *TIMED,
     } == REPEATED.keys() - {"build_examples"}
-
-
-SNAKEMAKE = 300
-"""Megabytes of the Snakemake around a job on a cluster."""
-
-
-def test_jobs_ask_for_the_memory_that_they_take(done):
-    """No job took more than it asks a scheduler for, which leaves room for the Snakemake around it on a cluster."""
-    planned = done.snakemake(*SMALL, "--dry-run", "--forceall").stdout
-    jobs = jobs_in(planned)
-    assert len(jobs) > 40
-    for job in jobs:
-        taken = pd.read_csv(done.folder / job.benchmark, sep="\t", na_values="-")["max_rss"].iloc[0]
-        assert not taken > job.megabytes - SNAKEMAKE, f"{job.benchmark}: {taken} MiB of {job.megabytes} MB"
