@@ -1,5 +1,6 @@
 """The atlas of any model: the run of a folder or of a hub name, and models without a tokenizer."""
 
+import contextlib
 import json
 import re
 import shutil
@@ -52,8 +53,6 @@ def test_a_folder_becomes_a_run_beside_random_weights(folder):
         {"model_type": "distilbert", "n_layers": 2, "n_heads": 4, "dim": 48},
         {"model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 48},
         {"model_type": "t5", "num_layers": 2, "num_heads": 4, "d_model": 48, "d_kv": 12, "num_decoder_layers": 3},
-        {"model_type": "bart", "encoder_layers": 2, "encoder_attention_heads": 4, "d_model": 48, "decoder_layers": 3},
-        {"model_type": "dpr", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48},
         {
             "model_type": "gemma3",
             "text_config": {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48, "num_key_value_heads": 2},
@@ -68,16 +67,6 @@ def test_shapes_are_read_under_the_names_of_each_architecture(folder, settings):
     assert (entry["layers"], entry["heads"], entry["hidden_size"]) == (2, 4, 48)
     # Read again from config.json at each start, without transformers.
     assert {"layers": 2, "heads": 4, "hidden_size": 48}.items() <= read_shape(folder).items()
-
-
-def test_patterns_are_part_of_the_run(folder, tmp_path, monkeypatch):
-    (tmp_path / "mine.py").write_text("def pairs(example):\n    return None\n", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    run, added = overlay(str(folder), patterns=["mine.py:pairs"])
-    expected = [f"{tmp_path / 'mine.py'}:pairs"]
-    assert configured(added)["runs"][run]["atlas"]["patterns"] == expected
-    with pytest.raises(AtlasError, match=r"pattern 'nsubj': write it as FILE\.py:FUNCTION"):
-        overlay(str(folder), patterns=["nsubj"])
 
 
 TREE = "1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
@@ -105,6 +94,7 @@ def test_plain_sentences_are_shown_and_trees_are_measured_as_well(folder, tmp_pa
 @pytest.mark.parametrize(
     ("pattern", "fault"),
     [
+        ("nsubj", "pattern 'nsubj': write it as FILE.py:FUNCTION"),
         ("mine.py:previous", None),
         (
             "mine.py:by_word",
@@ -124,12 +114,8 @@ def test_patterns_are_tried_before_the_run_starts(tmp_path, monkeypatch, pattern
     (tmp_path / "my.conllu").write_text(TREE, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     minilm = locate(resolve(read_configuration(ROOT))["models"]["minilm"])
-    run, added = overlay(str(minilm), tmp_path / "my.conllu", [pattern])
-    if fault is None:
-        check_patterns(run, added)
-        return
-    with pytest.raises(AtlasError, match=re.escape(fault)):
-        check_patterns(run, added)
+    with pytest.raises(AtlasError, match=re.escape(fault)) if fault else contextlib.nullcontext():
+        check_patterns(*overlay(str(minilm), tmp_path / "my.conllu", [pattern]))
 
 
 def test_a_folder_without_weights_stops_before_anything_is_written(folder, tmp_path, monkeypatch, capsys):
@@ -147,14 +133,6 @@ def test_a_folder_without_weights_stops_before_anything_is_written(folder, tmp_p
     check_files(overlay(str(folder))[1]["models"])
 
 
-def test_a_folder_whose_name_has_no_latin_letters_has_a_name_in_the_registry(folder):
-    renamed = folder.parent.rename(folder.parents[1] / "数据") / "模型"
-    (renamed.parent / folder.name).rename(renamed)
-    run, added = overlay(str(renamed))
-    assert (run, [*added["models"]]) == ("atlas-model", ["model", "model-random"])
-    assert added["models"]["model"]["source"] == {"path": str(renamed)}
-
-
 def on_the_hub(folder, monkeypatch, files=("config.json", "model.safetensors")):
     """A hub that has the configuration of a folder, and lists these files."""
     siblings = None if files is None else [SimpleNamespace(rfilename=name) for name in files]
@@ -165,12 +143,6 @@ def on_the_hub(folder, monkeypatch, files=("config.json", "model.safetensors")):
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: SimpleNamespace(siblings=siblings))
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: str(folder))
     return asked
-
-
-def test_a_model_of_the_hub_without_weights_is_refused(folder, monkeypatch):
-    on_the_hub(folder, monkeypatch, files=("config.json", "tf_model.h5"))
-    with pytest.raises(AtlasError, match=r"some-model at main: this repository has none of model\.safetensors, model"):
-        overlay("someone/some-model")
 
 
 def test_a_model_of_the_hub_has_the_shape_of_its_revision(folder, monkeypatch):

@@ -76,7 +76,6 @@ def edited(name: str, old: str, new: str) -> dict[str, str]:
         {"lib/pack/inner/__init__.py": "from pack.other import unrelated\n"},
         {"lib/pack/__init__.py": "import os\nos.environ['A'] = 'b'\n"},
     ],
-    ids=lambda files: "-".join(files).replace("/", "."),
 )
 def test_an_edit_that_the_job_can_notice_changes_the_digest(digest, files):
     assert digest(files=files) != digest()
@@ -98,7 +97,6 @@ def test_an_edit_that_the_job_can_notice_changes_the_digest(digest, files):
         {"lib/json/thing.py": "NOT_OURS = 2\n"},
         {"scripts/other.py": "print(2)\n"},
     ],
-    ids=lambda files: "-".join(files).replace("/", "."),
 )
 def test_other_edits_do_not_change_the_digest(digest, files):
     assert digest(files=files) == digest()
@@ -109,44 +107,6 @@ def test_modules_without_results_do_not_count(digest, monkeypatch):
     assert digest(files=edit) != before
     monkeypatch.setattr(provenance, "WITHOUT_RESULTS", ("pack.third",))
     assert digest(files=edit) == digest()
-
-
-STUDIES = {
-    "lib/attention_atlas/__init__.py": "",
-    "lib/attention_atlas/studies/__init__.py": "def study_modules(name):\n    ...\n",
-    "lib/attention_atlas/studies/first/__init__.py": "",
-    "lib/attention_atlas/studies/first/measures.py": "from attention_atlas.studies.first import numbers\n",
-    "lib/attention_atlas/studies/first/numbers.py": "VALUE = 1\n",
-    "lib/attention_atlas/studies/first/study.py": "VALUE = 1\n",
-    "lib/attention_atlas/studies/second/__init__.py": "",
-    "scripts/go.py": 'from attention_atlas.studies import study_modules\n\nprint(study_modules("measures"))\n',
-}
-SECOND = "lib/attention_atlas/studies/second"
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {f"{SECOND}/measures.py": "VALUE = 1\n"},
-        {"lib/attention_atlas/studies/first/measures.py": "VALUE = 1\n"},
-        {"lib/attention_atlas/studies/first/measures.py": None},
-        {"lib/attention_atlas/studies/first/numbers.py": "VALUE = 2\n"},
-        {"lib/attention_atlas/studies/first/__init__.py": "import os\n"},
-        {"lib/attention_atlas/studies/third/measures.py": "VALUE = 1\n"},
-    ],
-    ids=["new", "edited", "gone", "imported", "package", "new study"],
-)
-def test_a_call_for_the_modules_of_all_studies_is_followed(digest, files):
-    assert digest(files={**STUDIES, **files}) != digest(files=STUDIES)
-
-
-def test_other_modules_of_studies_do_not_count(digest):
-    for name in ("study.py", "measured.py", "deeper/measures.py"):
-        assert digest(files={**STUDIES, f"{SECOND}/{name}": "VALUE = 2\n"}) == digest(files=STUDIES), name
-    # Nor do they where the function is imported and called for nothing, or by another name.
-    for script in ("from attention_atlas.studies import study_modules\n", 'print(modules("measures"))\n'):
-        without = {**STUDIES, "scripts/go.py": script}
-        assert digest(files={**without, f"{SECOND}/measures.py": "VALUE = 1\n"}) == digest(files=without)
 
 
 def test_named_resources_count(digest, tmp_path, monkeypatch):
@@ -210,11 +170,11 @@ def test_in_this_library_new_measures_of_heads_reach_the_atlas_and_a_new_study_n
     library = edited_library(tmp_path / "lib")
     added = library / "attention_atlas" / "studies" / "nobody2000"
     added.mkdir()
-    (added / "__init__.py").write_text("")
-    (added / "study.py").write_text("STUDY = None\n")
+    for name in ("__init__", "study"):
+        (added / f"{name}.py").write_text("STUDY = None\n")
     assert changed_jobs(library) == set()
-    measured = edited_library(tmp_path / "measured")
-    shutil.copytree(added, measured / "attention_atlas" / "studies" / "nobody2000")
+    measured = tmp_path / "measured"
+    shutil.copytree(library, measured)
     (measured / "attention_atlas" / "studies" / "nobody2000" / "head_measures.py").write_text("MEASURES = ()\n")
     changed = changed_jobs(measured)
     assert {"atlas_findings", "atlas_atlas"} <= changed

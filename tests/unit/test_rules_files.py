@@ -95,3 +95,21 @@ for name in sys.argv[1:]:
         [sys.executable, "-c", program, *paths, *modules], check=False, capture_output=True, text=True, env=os.environ | library
     )
     assert done.returncode == 0, done.stderr
+
+
+def imported(modules: list[str], among: tuple[str, ...]) -> str:
+    """Those of some libraries that importing modules loads."""
+    code = "import sys, " + ", ".join(modules) + f"\nprint(*(name for name in {among!r} if name in sys.modules))"
+    library = {"PYTHONPATH": str(ROOT / "workflow" / "lib")}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=library).stdout.strip()
+
+
+def test_neither_the_start_nor_jobs_of_tables_import_what_takes_seconds():
+    start = [f"attention_atlas.workflow.{name}" for name in ("artifacts", "resources", "study_inputs")]
+    assert imported(start, ("numpy", "pandas", "pyarrow", "tokenizers", "torch", "transformers")) == ""
+    shows = [(item.kind, full_name(item.call).partition(":")[0]) for study in studies() for item in shown(study)]
+    # The page of the atlas takes two colour maps from matplotlib.
+    tables = {module for kind, module in shows if kind != "figure"} - {"attention_atlas.atlas.page"}
+    assert imported(sorted(tables), ("matplotlib", "seaborn", "torch", "transformers")) == ""
+    figures = sorted({module for kind, module in shows if kind == "figure"})
+    assert imported(figures, ("seaborn", "datasets", "sklearn", "torch", "transformers")) == "seaborn"

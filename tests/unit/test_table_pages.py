@@ -194,8 +194,7 @@ def test_a_long_table_is_filtered_by_text_and_by_verdict(opened):
     assert shown(page, "verdict") == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("count", "width"), [(30, 390), (90, 390), (90, 1400)])
+@pytest.mark.parametrize(("count", "width", "scheme"), [(30, 390, "light"), (90, 390, "dark"), (90, 1400, "light")])
 def test_pages_fit_the_screen_and_pass_an_accessibility_check(opened, count, width, scheme):
     page = opened(count, width, scheme)
     if count > LONG:

@@ -15,7 +15,7 @@ from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.requirements import MISSING, required_for, without_missing
 from attention_atlas.workflow.resources import bytes_of_maps, cache_bytes, disk_shortage, pending
 from attention_atlas.workflow.shared_inputs import SharedInputs
-from attention_atlas.workflow.study import is_part_of, study
+from attention_atlas.workflow.study import study
 from attention_atlas.workflow.study_inputs import StudyInputs
 
 CLARK = study("clark2019")
@@ -44,17 +44,6 @@ def put(folder, *names) -> None:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
-
-
-def test_an_artefact_is_part_of_a_run_that_names_all_it_needs():
-    config = resolve(SMALL)
-    parts = {artifact.id for artifact in CLARK.artifacts if is_part_of(config, "one", CLARK, artifact)}
-    assert "options" in parts
-    assert not {"table2", "gap", "table3"} & parts
-    # A second model is no corpus, but needed all the same.
-    tenney = study("tenney2019")
-    figure = tenney.artifact("figure_a3")
-    assert [is_part_of(shipped(), run, tenney, figure) for run in ("sample", "laptop", "paper")] == [True, False, True]
 
 
 def test_files_of_an_artefact_that_are_missing(without_files):
@@ -136,19 +125,6 @@ def test_what_needs_missing_files_is_skipped_with_a_warning(without_files):
     put(without_files, "nowhere/trees.conllu")
     assert "results/one/clark2019/table1.tsv" in built_targets.artifacts()(wildcards())
     assert len(warned) == 1
-
-
-def test_an_optional_file_may_be_missing_whatever_the_configuration_says(without_files):
-    built_targets, warned = targets(targets=["laptop"])
-    paths = built_targets.artifacts(study="kovaleva2019")(wildcards())
-    assert "results/laptop/kovaleva2019/figure5.svg" in paths
-    assert not [path for path in paths if "figure3" in path or "figure4" in path]
-    assert warned[-1].splitlines()[1].startswith("- corpus framenet-473: licensed/framenet_473.json")
-    # A file that is not optional is an error beside it, and only that one is named.
-    built_targets, _ = targets(targets=["laptop", "paper"])
-    with pytest.raises(AtlasError, match="wsj-dev") as caught:
-        built_targets.artifacts()(wildcards())
-    assert "framenet-473" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("installed", "expected"), [(False, 1), (True, 0)])

@@ -7,9 +7,6 @@ from planned_jobs import jobs_in
 from workspaces import Workspace
 
 from attention_atlas.workflow.config import read_configuration
-from attention_atlas.workflow.study import studies
-
-RULES = ("all", *studies(), "tables", "figures", "attention")
 
 
 def give_models(workspace: Workspace) -> None:
@@ -22,19 +19,12 @@ def give_models(workspace: Workspace) -> None:
                 (folder / name).write_text("{}", encoding="utf-8")
 
 
-def test_target_rules_can_be_planned(workspace):
-    assert set(RULES) <= workspace.jobs("--", *RULES).keys()
-
-
 def test_missing_licensed_file_is_named_with_licence_and_layout(workspace):
     done = workspace.snakemake("--dry-run", "--config", "targets=[paper]", check=False)
     assert done.returncode != 0
-    assert "licensed/wsj/dev.conllu does not exist" in done.stdout
-    assert "LDC99T42" in done.stdout
-    assert "basic Stanford Dependencies in columns 7-8" in done.stdout
+    for text in ("licensed/wsj/dev.conllu does not exist", "LDC99T42", "basic Stanford Dependencies in columns 7-8"):
+        assert text in done.stdout
     assert "licensed/conll-2012/development does not exist" in done.stdout
-    assert "LDC2013T19" in done.stdout
-    assert "licensed/glue/MNLI/train.tsv does not exist" in done.stdout
     assert "missing: skip" in done.stdout
 
 
@@ -73,14 +63,6 @@ def absent_models(workspace):
     """A run with a translation model and a second model whose folders are not there, and how it is named to Snakemake."""
     (workspace.folder / "mine.yaml").write_text(ABSENT_MODELS, encoding="utf-8")
     return "--configfile", "config.yaml", "mine.yaml"
-
-
-def test_missing_models_are_an_error_before_any_job(workspace, absent_models):
-    done = workspace.snakemake(*absent_models, check=False)
-    assert done.returncode != 0
-    assert "- model absent: the folder models/absent does not exist." in done.stdout
-    assert "- model absent-translator: the folder models/translator does not exist." in done.stdout
-    assert "Job stats" not in done.stdout
 
 
 def test_skipping_missing_models_plans_nothing_that_needs_them(workspace, absent_models):
@@ -122,27 +104,3 @@ def test_a_typo_in_an_overlay_is_one_sentence_before_any_job(workspace):
     assert done.returncode != 0
     assert "config: runs.mine.clark2019.dependencies: there is no corpus 'ewt'" in done.stdout
     assert "Job stats" not in done.stdout
-
-
-def test_another_model_is_an_overlay(workspace):
-    overlay = workspace.folder / "mine.yaml"
-    (workspace.folder / "my-model").mkdir()
-    for name in ("config.json", "model.safetensors"):
-        (workspace.folder / "my-model" / name).write_text("{}", encoding="utf-8")
-    overlay.write_text(
-        "targets: [mine]\n"
-        "models: {mine: {source: {path: my-model}, layers: 4, heads: 4}}\n"
-        "runs: {mine: {extends: sample, model: mine}}\n",
-        encoding="utf-8",
-    )
-    output = workspace.snakemake("--dry-run", "--configfile", "config.yaml", "mine.yaml").stdout
-    assert "results/mine/attention/mine/sample-trees/0.safetensors" in output
-    assert "clark2019_dropped" in output, "a run without a title is called by its name"
-
-
-def test_an_optional_file_that_is_not_there_leaves_its_figures_out(workspace):
-    done = workspace.snakemake("--dry-run", "--config", "targets=[laptop]", "--", "kovaleva2019")
-    assert "- corpus framenet-473: licensed/framenet_473.json does not exist." in done.stdout
-    rules = {job.rule for job in jobs_in(done.stdout)}
-    assert {"kovaleva2019_figure2", "kovaleva2019_comparison"} <= rules
-    assert {"kovaleva2019_frames", "kovaleva2019_figure3"}.isdisjoint(rules)

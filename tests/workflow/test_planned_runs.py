@@ -111,21 +111,3 @@ def test_every_kind_of_job_of_the_run_paper_is_rehearsed():
     paper, rehearsed = (kinds(plan(run)[1]) for run in ("paper", RUN))
     assert sorted(paper - rehearsed) == []
     assert len(paper) > 250
-
-
-def test_corpora_of_several_shards_have_two_and_models_of_several_seeds_two():
-    def shards(run: str) -> dict[str, int]:
-        numbers: dict[str, set[str]] = {}
-        for job in plan(run)[1]:
-            if job.rule == "build_examples":
-                numbers.setdefault(job.wildcards["corpus"], set()).add(job.wildcards["shard"])
-        return {corpus: min(len(numbered), 2 if run == "paper" else len(numbered)) for corpus, numbered in numbers.items()}
-
-    def seeds(run: str) -> list[int]:
-        config = plan(run)[0]
-        families = (config["runs"][run][study]["family"] for study in ("kovaleva2019", "stefanik2021"))
-        return [len(config["families"][family]["seeds"]) for family in families]
-
-    assert shards(RUN) == shards("paper")
-    assert seeds(RUN) == [2, 2]
-    assert min(seeds("paper")) > 2
