@@ -24,7 +24,7 @@ sys.path.insert(0, str(home / "workflow" / "lib"))
 from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.resources import bytes_of_maps, disk_shortage, pending
+from attention_atlas.workflow.shared_inputs import bytes_of_maps, disk_shortage, pending
 from attention_atlas.workflow.artifacts import Targets, summary
 from attention_atlas.workflow.config import environment, merged, read_configuration, resolve
 from attention_atlas.workflow.job import rerun_unfinished_jobs

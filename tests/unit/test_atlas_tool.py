@@ -187,16 +187,6 @@ def test_names_on_the_hub_in_braces_are_compared(folder, monkeypatch):
         assert atlas["compared"] == ["someone-m-step1", "someone-m-step5-random"], "each of them once"
 
 
-def test_folders_of_one_name_stay_apart(folder, tmp_path):
-    other = tmp_path / "more" / "tiny model" / "hf"
-    shutil.copytree(folder, other)
-    entries = overlay([str(folder), str(other)])[1]["models"]
-    assert {name: entry["source"]["path"] for name, entry in entries.items() if "random" not in name} == {
-        "tiny-model-hf": str(folder),
-        "tiny-model-hf-2": str(other),
-    }
-
-
 NO_MODELS = {
     "{folder} {folder}": "named twice",
     "./nowhere/at/all": "no such folder",

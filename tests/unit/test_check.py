@@ -85,16 +85,6 @@ def test_a_file_that_is_present_but_something_else_is_named_by_line(complete, mi
     assert f"corpus trees: {TREES}:1: " in text
 
 
-def test_a_package_with_weights_is_looked_up_unless_jobs_have_environments():
-    installed = resolve(changed("models/tiny/source", {"package": "PyYAML", "module": "yaml"}))
-    assert model_requirement(installed, "tiny").state == PRESENT
-    config = resolve(changed("models/tiny/source", {"package": "no-such-weights", "module": "no_such_weights_at_all"}))
-    absent = model_requirement(config, "tiny")
-    assert absent.state == MISSING
-    assert absent.sentence == "model tiny: the package no-such-weights is not installed (pip install no-such-weights)."
-    assert model_requirement(config | {ENVIRONMENTS: True}, "tiny").state == PRESENT
-
-
 @pytest.mark.parametrize(("problem", "state"), [("", "present"), ("no tagger", "missing")])
 def test_an_optional_package_that_is_missing_is_no_failure(monkeypatch, without_files, problem, state):
     raw = with_family()
@@ -147,7 +137,13 @@ def test_too_little_disk_and_a_mirror_that_does_not_exist_are_said(complete, mon
     ]
 
 
-def test_models_need_what_they_are_made_from_and_generated_text_nothing(without_files):
+def test_models_need_packages_and_what_they_are_made_from_and_generated_text_nothing(without_files):
+    config = resolve(changed("models/tiny/source", {"package": "no-such-weights", "module": "no_such_weights_at_all"}))
+    absent = model_requirement(config, "tiny")
+    assert absent.state == MISSING
+    assert absent.sentence == "model tiny: the package no-such-weights is not installed (pip install no-such-weights)."
+    # It is in the environment of the jobs.
+    assert model_requirement(config | {ENVIRONMENTS: True}, "tiny").state == PRESENT
     config = resolve(with_family())
     assert corpus_requirement(config, "pairs") is None
     assert set(missing_requirements(config, ["small-rte-1"], [])) == {"model tiny", "corpus rte-train"}

@@ -162,7 +162,12 @@ def widths(raw: dict) -> dict[str, int]:
 
 def test_the_width_of_a_model_is_stated_that_of_its_origin_or_64_for_each_head():
     raw = changed("models/large/heads", 16, changed("models/tiny/hidden_size", 384))
-    raw["corpora"]["parallel"] = {"reader": "parallel", "languages": ["en", "fr"], "source": {"sample": "a.jsonl"}, "limit": 10}
+    raw["corpora"]["parallel"] = {
+        "limit": 10,
+        "reader": "parallel",
+        "languages": ["en", "fr"],
+        "source": {"sample": "parallel.jsonl"},
+    }
     new = {"source": {"untrained": {"corpus": "parallel", "hidden_size": 96}}, "init": "random", "layers": 2, "heads": 8}
     training = {"task": "translation", "corpus": "parallel"}
     trained = {"source": {"fine_tuned": "new"}, "layers": 2, "heads": 8, "training": training}

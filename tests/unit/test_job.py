@@ -6,9 +6,6 @@ import logging
 import os
 import random
 import re
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -91,34 +88,3 @@ def test_a_long_loop_says_now_and_then_how_far_it_is(monkeypatch, caplog):
     monkeypatch.setattr(messages.sys, "stderr", SimpleNamespace(isatty=lambda: True))
     monkeypatch.setattr(messages, "tqdm", lambda items, total, desc: (item * total for item in items))
     assert list(progress(["a", "b"], total=2, every_s=0)) == ["aa", "bb"]
-
-
-FAULTS = """
-import ctypes, resource, sys
-from attention_atlas.workflow.job import keep_freed_memory
-
-if sys.argv[1] == "kept" and not keep_freed_memory():
-    sys.exit(3)
-libc = ctypes.CDLL(None)
-libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
-libc.free.argtypes = [ctypes.c_void_p]
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range(20):
-    block = libc.malloc(64_000_000)
-    ctypes.memset(block, 1, 64_000_000)
-    libc.free(block)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-"""
-
-
-def test_freed_memory_is_used_again():
-    """A block of 64 MB is asked for 20 times; each page comes with a fault once, not 20 times."""
-    faults = {}
-    library = {**os.environ, "PYTHONPATH": str(Path(messages.__file__).parents[2])}
-    for way in ("plain", "kept"):
-        done = subprocess.run([sys.executable, "-c", FAULTS, way], capture_output=True, text=True, timeout=120, env=library)
-        if done.returncode == 3:
-            pytest.skip("the C library is not glibc")
-        assert done.returncode == 0, done.stderr
-        faults[way] = int(done.stdout)
-    assert faults["kept"] < 0.2 * faults["plain"]

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from rehearsal_corpora.models import Shape, write_bert, write_marian
-from rehearsal_corpora.texts import Texts
 from rules_text import ROOT
 
 from attention_atlas.io.files import write_text
-from attention_atlas.models.card import read_card
-from attention_atlas.models.loading import describe, load_model, load_trained
 from attention_atlas.workflow.config import read_configuration, resolve
 from tools import rehearse
 from tools.rehearse import REASONS, RUN, configuration, faults, prepare
-
-ENTRY = {"init": "pretrained", "seed": 0, "dtype": "float32"}
 
 
 @pytest.fixture
@@ -88,31 +80,3 @@ def test_the_run_differs_from_paper_in_sizes_and_draws_alone():
             overlaid = changed[registry][name]
             assert set(entry["source"]) == set(overlaid["source"]), name
             assert all(entry.get(key) == overlaid.get(key) for key in ("reader", "task", "layers", "heads", "reference")), name
-
-
-@pytest.mark.parametrize(("kind", "task"), [("BertForPreTraining", None), ("BertForQuestionAnswering", "questions")])
-def test_a_small_bert_has_the_hubs_files_and_its_shape(tmp_path, kind, task):
-    shape = Shape(3, 4, 2)
-    write_bert(tmp_path / "model", shape, ["The cat sleeps.", "A dog barks at cats."], 1, kind)
-    names = {path.name for path in (tmp_path / "model").iterdir()}
-    assert {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"} <= names
-    assert (tmp_path / "model/vocab.txt").read_text().startswith("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
-    entry = ENTRY | {"source": {"path": str(tmp_path / "model")}, "layers": 3, "heads": 4, "hidden_size": 8}
-    describe("small", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
-    card = read_card(tmp_path / "card.json")
-    assert (card.layers, card.heads, card.max_tokens, card.cls, card.sep) == (3, 4, 512, "[CLS]", "[SEP]")
-    model = load_trained(entry, task) if task else load_model(entry)
-    assert model.config.hidden_size == shape.hidden_size == 8
-
-
-def test_a_small_marian_has_the_hubs_files_and_no_tokenizer_of_one_file(tmp_path):
-    write_marian(tmp_path / "model", Shape(2, 4, 4), Texts(pairs=120).translated, 1)
-    names = {path.name for path in (tmp_path / "model").iterdir()}
-    assert {"config.json", "model.safetensors", "source.spm", "target.spm", "vocab.json", "tokenizer_config.json"} <= names
-    assert "tokenizer.json" not in names
-    vocabulary = json.loads((tmp_path / "model/vocab.json").read_text())
-    assert sorted(vocabulary.values()) == list(range(len(vocabulary)))
-    entry = ENTRY | {"source": {"path": str(tmp_path / "model")}, "layers": 2, "heads": 4, "hidden_size": 16}
-    describe("small", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
-    card = read_card(tmp_path / "card.json")
-    assert (card.model_type, card.layers, card.heads) == ("marian", 2, 4)

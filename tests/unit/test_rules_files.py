@@ -105,7 +105,7 @@ def imported(modules: list[str], among: tuple[str, ...]) -> str:
 
 
 def test_neither_the_start_nor_jobs_of_tables_import_what_takes_seconds():
-    start = [f"attention_atlas.workflow.{name}" for name in ("artifacts", "resources", "study_inputs")]
+    start = [f"attention_atlas.workflow.{name}" for name in ("artifacts", "job", "study_inputs")]
     assert imported(start, ("numpy", "pandas", "pyarrow", "tokenizers", "torch", "transformers")) == ""
     shows = [(item.kind, full_name(item.call).partition(":")[0]) for study in studies() for item in shown(study)]
     # The page of the atlas takes two colour maps from matplotlib.

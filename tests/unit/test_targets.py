@@ -9,12 +9,11 @@ from small_config import SMALL, changed, give_model
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019 import study as kovaleva_study
-from attention_atlas.workflow import resources
+from attention_atlas.workflow import shared_inputs
 from attention_atlas.workflow.artifacts import Targets, built_tables
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.requirements import MISSING, required_for, without_missing
-from attention_atlas.workflow.resources import bytes_of_maps, cache_bytes, disk_shortage, pending
-from attention_atlas.workflow.shared_inputs import SharedInputs
+from attention_atlas.workflow.shared_inputs import SharedInputs, bytes_of_maps, cache_bytes, disk_shortage, pending
 from attention_atlas.workflow.study import study
 from attention_atlas.workflow.study_inputs import StudyInputs
 
@@ -172,7 +171,7 @@ def test_amounts_grow_with_each_attempt_and_memory_with_the_model():
     for model in large["models"].values():
         model["hidden_size"] *= 4
         model["heads"] *= 4
-    assert [resources.memory(700)(place, attempt) for attempt in (1, 2, 3)] == [700, 1400, 2100]
+    assert [shared_inputs.memory(700)(place, attempt) for attempt in (1, 2, 3)] == [700, 1400, 2100]
     for megabytes in (
         lambda config: SharedInputs(config).path_memory,
         lambda config: StudyInputs(config, "clark2019").model_memory(),
@@ -185,8 +184,8 @@ def test_amounts_grow_with_each_attempt_and_memory_with_the_model():
 
 @pytest.mark.parametrize(("device", "here", "asked"), [("cuda", 0, 1), ("cpu", 1, 0), ("auto", 1, 1), ("auto", 0, 0)])
 def test_a_gpu_is_asked_for_where_one_is_wanted_or_here(monkeypatch, device, here, asked):
-    monkeypatch.setattr(resources, "gpu_here", lambda: bool(here))
-    assert resources.gpus({"device": device}) == asked
+    monkeypatch.setattr(shared_inputs, "gpu_here", lambda: bool(here))
+    assert shared_inputs.gpus({"device": device}) == asked
 
 
 def test_the_disk_must_hold_each_cache_once(monkeypatch):

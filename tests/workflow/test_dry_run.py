@@ -19,15 +19,6 @@ def give_models(workspace: Workspace) -> None:
                 (folder / name).write_text("{}", encoding="utf-8")
 
 
-def test_missing_licensed_file_is_named_with_licence_and_layout(workspace):
-    done = workspace.snakemake("--dry-run", "--config", "targets=[paper]", check=False)
-    assert done.returncode != 0
-    for text in ("licensed/wsj/dev.conllu does not exist", "LDC99T42", "basic Stanford Dependencies in columns 7-8"):
-        assert text in done.stdout
-    assert "licensed/conll-2012/development does not exist" in done.stdout
-    assert "missing: skip" in done.stdout
-
-
 def test_skipping_missing_files_keeps_everything_else(workspace):
     give_models(workspace)
     jobs = workspace.jobs("--config", "targets=[paper]", "missing=skip")
@@ -95,12 +86,3 @@ def test_a_run_without_a_role_leaves_its_artefacts_out_and_says_so_when_asked(wo
     assert {"clark2019_table2", "clark2019_table3", "clark2019_gap"}.isdisjoint(jobs)
     done = workspace.snakemake("--dry-run", *files, "--", "results/mine/clark2019/table2.html", check=False)
     assert "runs.mine.clark2019 names no corpus for the role 'coreference', which this file needs" in done.stdout
-
-
-def test_a_typo_in_an_overlay_is_one_sentence_before_any_job(workspace):
-    overlay = workspace.folder / "mine.yaml"
-    overlay.write_text("runs: {mine: {extends: sample, clark2019: {dependencies: ewt}}}\n", encoding="utf-8")
-    done = workspace.snakemake("--configfile", "config.yaml", "mine.yaml", check=False)
-    assert done.returncode != 0
-    assert "config: runs.mine.clark2019.dependencies: there is no corpus 'ewt'" in done.stdout
-    assert "Job stats" not in done.stdout

@@ -16,7 +16,7 @@ from workspaces import ROOT
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.paths import shard_paths
 from attention_atlas.workflow.requirements import CORPUS, MODEL, required_for
-from attention_atlas.workflow.resources import caches
+from attention_atlas.workflow.shared_inputs import caches
 from attention_atlas.workflow.study import artifacts_of
 from tools.rehearse import RUN, configuration
 

@@ -5,7 +5,7 @@
 
 from attention_atlas.atlas.study import mlm_head, pattern_files, random_scores
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.resources import gpus, memory, minutes
+from attention_atlas.workflow.shared_inputs import gpus, memory, minutes
 
 atlas = StudyInputs(config, "atlas")
 

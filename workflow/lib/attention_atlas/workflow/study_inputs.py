@@ -28,8 +28,7 @@ from attention_atlas.workflow.paths import (
 )
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.requirements import raw_path
-from attention_atlas.workflow.resources import Resource, map_megabytes, model_megabytes
-from attention_atlas.workflow.shared_inputs import Parameter, SharedInputs, Wildcards
+from attention_atlas.workflow.shared_inputs import Parameter, Resource, SharedInputs, Wildcards, map_megabytes, model_megabytes
 from attention_atlas.workflow.shown import Shown, full_name
 from attention_atlas.workflow.study import role_pair, study, study_corpora, study_examples
 
