@@ -10,8 +10,7 @@ import importlib
 import sys
 from pathlib import Path
 
-NAMES = ("extraction", "memory", "dependencies", "clustering", "gradients", "probes", "distances", "ablations", "workflow")
-NAMES += ("disabling", "translation", "edge_probes")
+NAMES = ("extraction", "memory", "clustering", "probes", "ablations", "translation", "workflow")
 
 
 def main() -> None:

@@ -56,13 +56,8 @@ def run() -> None:
 
 def _model() -> MarianMTModel:
     """Random weights, which end no translation: each goes on to its bound, twice the pieces of its batch's longest sentence."""
-    size = {
-        "d_model": 256,
-        "encoder_layers": LAYERS,
-        "decoder_layers": LAYERS,
-        "encoder_ffn_dim": 1024,
-        "decoder_ffn_dim": 1024,
-    }
+    size = {"d_model": 256, "encoder_layers": LAYERS, "decoder_layers": LAYERS}
+    size |= {"encoder_ffn_dim": 1024, "decoder_ffn_dim": 1024}
     heads = {"encoder_attention_heads": HEADS, "decoder_attention_heads": HEADS}
     ids = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0, "forced_eos_token_id": None}
     model = MarianMTModel(

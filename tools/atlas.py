@@ -44,15 +44,8 @@ from attention_atlas.workflow.config import resolve as resolve_config  # noqa: E
 from attention_atlas.workflow.requirements import MISSING, model_requirement, without_missing  # noqa: E402
 from attention_atlas.workflow.study_inputs import StudyInputs  # noqa: E402
 
-_TOKENIZERS = (
-    "tokenizer.json",
-    "tokenizer.model",
-    "vocab.txt",
-    "vocab.json",
-    "source.spm",
-    "spiece.model",
-    "sentencepiece.bpe.model",
-)
+_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "source.spm", "spiece.model")
+_TOKENIZERS += ("sentencepiece.bpe.model",)
 _LONGEST_NAME = 60
 _BRACES = re.compile(r"([^{}]*)\{(?:(\d+)\.\.(\d+)|([^{},]+(?:,[^{},]+)+))\}([^{}]*)")
 _MOST_IN_BRACES = 100
@@ -88,11 +81,7 @@ class UsersText(NamedTuple):
 
 
 def users_text(path: str | Path) -> UsersText:
-    """Kind of text in a file, by its name.
-
-    Raises:
-        AtlasError: there is no such file, or none of its sentences, or one of its trees cannot be read.
-    """
+    """Kind of text in a file, by its name."""
     file = Path(path)
     if not file.is_file():
         raise AtlasError(f"{file}: there is no such file; name a file with one sentence per line, or in CoNLL-U.")
@@ -112,10 +101,6 @@ def named_models(arguments: Sequence[str]) -> list[str]:
     """The models that arguments name (folders, names on the hub, or NAME@REVISION), the run's own first.
 
     The run's own is the first one, or the last of a pattern of folders, a name with braces, or several revisions of one name.
-
-    Raises:
-        AtlasError: no folder fits a pattern, braces cannot be expanded, there are several patterns, a model is named twice, or
-            there is none.
     """
     names: list[str] = []
     ordered: list[str] = []
@@ -149,11 +134,7 @@ def named_models(arguments: Sequence[str]) -> list[str]:
 
 
 def in_braces(name: str) -> list[str]:
-    """The names that a name with one pair of braces stands for: m-seed_{0..4} or m@step{1,512,143000}.
-
-    Raises:
-        AtlasError: the braces contain neither a range of numbers nor several names separated by commas.
-    """
+    """The names that a name with one pair of braces stands for: m-seed_{0..4} or m@step{1,512,143000}."""
     match = _BRACES.fullmatch(name)
     if match is None:
         raise AtlasError(f"{name}: write one range of numbers, {{0..4}}, or several names, {{1,512}}, in one pair of braces.")
@@ -172,12 +153,7 @@ def _in_order(path: str) -> list[tuple[int, str]]:
 
 
 def model_entry(model: str) -> dict[str, Any]:
-    """Entry of a model in the registry. Of one on the hub that is not on this machine, config.json is downloaded.
-
-    Raises:
-        AtlasError: there is no such folder, and the hub has no such model, has it without weights, or cannot be reached; or
-            transformers does not know its configuration.
-    """
+    """Entry of a model in the registry. Of one on the hub that is not on this machine, config.json is downloaded."""
     folder = Path(model)
     if folder.is_dir():
         source = {"path": str(folder.resolve())}
@@ -210,11 +186,7 @@ def _with_configuration(source: Mapping[str, Any]) -> Path:
 
 
 def shape_of(folder: Path) -> dict[str, int]:
-    """Layers, heads and hidden size of the part of the model in a folder that reads text.
-
-    Raises:
-        AtlasError: its config.json cannot be read or is of an unknown architecture, or its attention cannot be observed.
-    """
+    """Layers, heads and hidden size of the part of the model in a folder that reads text."""
     part = empty_model(configuration(folder), folder)
     _, layers, heads = self_attention(part)
     return {"layers": layers, "heads": heads, "hidden_size": part.config.hidden_size}
@@ -224,13 +196,6 @@ def overlay(models: str | Sequence[str], text_path: str | Path | None = None) ->
     """Name of the run of models, and the configuration that overlays config.yaml.
 
     The run's model is compared with the others, and with its own architecture with random weights.
-
-    Args:
-        models: see `named_models`.
-        text_path: sentences that the page shows; with trees the heads are measured on them, too.
-
-    Raises:
-        AtlasError: as `named_models`, `model_entry` and `users_text`.
     """
     text = users_text(text_path) if text_path else None
     chosen = named_models([models] if isinstance(models, str) else models)
@@ -268,11 +233,7 @@ def overlay(models: str | Sequence[str], text_path: str | Path | None = None) ->
 
 
 def check_files(entries: Mapping[str, Mapping[str, Any]]) -> None:
-    """Check that the folders of models, entries of `overlay`, have weights, before anything is written.
-
-    Raises:
-        AtlasError: a folder has no weights.
-    """
+    """Check that the folders of models, entries of `overlay`, have weights, before anything is written."""
     folders = {name: {"init": "pretrained", **entry} for name, entry in entries.items() if "path" in entry["source"]}
     for name in folders:
         requirement = model_requirement({"models": folders}, name)
@@ -281,11 +242,7 @@ def check_files(entries: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def linked_figures(run: str, added: Mapping[str, Any]) -> list[str]:
-    """Figures of a run of `overlay` that its page links to.
-
-    Raises:
-        AtlasError: the configuration is wrong.
-    """
+    """Figures of a run of `overlay` that its page links to."""
     config = without_missing(resolve_config(merged(read_configuration(ROOT), added)))
     figures = StudyInputs(config, "atlas").of_run("figures")(SimpleNamespace(run=run))
     return list(dict.fromkeys(path for paths in figures.values() for path in paths))

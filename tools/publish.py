@@ -82,15 +82,7 @@ def compared_table(values: pd.DataFrame) -> str:
 
 
 def publish(config: Config, run: str, root: Path, out: Path, made: str) -> list[str]:
-    """Write the pages of a run; returns the studies that have one.
-
-    Args:
-        config: the resolved configuration, without what is missing and may be.
-        run: name of the run.
-        root: folder of the workflow, with `results`.
-        out: folder to write.
-        made: the code that made the results.
-    """
+    """Write the pages of a run; returns the studies that have one."""
     folder, title = root / "results" / run, escaped(config["runs"][run]["title"])
     listed, pages = listed_artifacts(config, run), {}
     for study in (study for study in studies().values() if study.folder != ""):

@@ -28,7 +28,6 @@ from attention_atlas.io.tables import frame_table, read_table  # noqa: E402
 from attention_atlas.published.compare import VERDICT_NOTE, claim_page  # noqa: E402
 from attention_atlas.scoreboard.tables import CLAIM_VERDICTS, CLAIMS, SUMMARY, VERDICT_COLUMNS  # noqa: E402
 from attention_atlas.workflow.config import read_configuration  # noqa: E402
-from attention_atlas.workflow.provenance import library_digest  # noqa: E402
 
 CODE = ("workflow", "config", "config.yaml", "Snakefile")
 """Where the code and the configuration of results are."""
@@ -61,11 +60,7 @@ def with_overlays(options: Sequence[str], overlays: Sequence[Path]) -> list[str]
 
 
 def configuration_of(root: Path, overlays: Sequence[Path], options: Sequence[str] = ()) -> dict[str, Any]:
-    """The configuration of a folder with overlays and with the entries of `--config` among Snakemake's options.
-
-    Raises:
-        AtlasError: an entry cannot be read.
-    """
+    """The configuration of a folder with overlays and with the entries of `--config` among Snakemake's options."""
     entries = {}
     for entry in _entries(options):
         key, _, value = entry.partition("=")
@@ -84,17 +79,7 @@ def _entries(options: Sequence[str]) -> Iterator[str]:
 
 
 def jobs_to_do(run: str, folder: Path, options: Sequence[str] = (), targets: Sequence[str] = ()) -> list[list[str]]:
-    """The outputs of each job that Snakemake would start to build a run, or some of its files.
-
-    Args:
-        run: name of the run.
-        folder: of the workflow.
-        options: of Snakemake, such as `--configfile` and its files.
-        targets: files; default: all of the run.
-
-    Raises:
-        AtlasError: the run cannot be planned.
-    """
+    """The outputs of each job that Snakemake would start to build a run, or some of its files."""
     entries = list(_entries(options))
     # The profile's `quiet` hides the jobs of a dry run; here they must be shown.
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "1", "--workflow-profile", "workflow/profiles/local"]
@@ -114,12 +99,11 @@ def jobs_to_do(run: str, folder: Path, options: Sequence[str] = (), targets: Seq
 
 
 def made_by() -> str:
-    """The commit of this checkout, whether files differ from it, and the digest of its library."""
     commit = _git("rev-parse", "--short=12", "HEAD")
     version = f"Commit {commit}" if commit else "A copy without a git history"
     if commit and _git("status", "--porcelain", "--", *CODE):
         version += " with uncommitted changes"
-    return f"{version}; digest of the library {library_digest()}."
+    return f"{version}."
 
 
 def _git(*arguments: str) -> str:
@@ -132,16 +116,7 @@ def _git(*arguments: str) -> str:
 
 
 def write_results(run: str, folder: Path, code: str) -> tuple[Path, str]:
-    """Write the page; returns its path, and the summary.
-
-    Args:
-        run: name of the run.
-        folder: with the tables of the scoreboard.
-        code: what made them.
-
-    Raises:
-        AtlasError: the scoreboard is missing.
-    """
+    """Write the page; returns its path, and the summary."""
     if not (folder / "scoreboard.tsv").is_file():
         raise AtlasError(f"{folder / 'scoreboard.tsv'} is missing: build the run first.")
     summary, claims = read_table(folder / "scoreboard.tsv", SUMMARY), read_table(folder / "claims.tsv", CLAIMS)
@@ -185,11 +160,7 @@ def main() -> int:
 
 
 def current_results(run: str, options: Sequence[str]) -> tuple[Path, str]:
-    """The page of a run that is built; as `write_results`.
-
-    Raises:
-        AtlasError: it is not built, or not by this code and configuration.
-    """
+    """The page of a run that is built; as `write_results`."""
     if not (ROOT / "results" / run / "scoreboard.tsv").is_file():
         raise AtlasError(f"results/{run}/scoreboard.tsv is missing: build the run first.")
     scoreboard = [f"results/{run}/{name}.tsv" for name in ("scoreboard", "claims")]

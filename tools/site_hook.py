@@ -35,11 +35,7 @@ BLOCK = re.compile(r"^\{\{ (\w+)(?: ([\w-]+))? \}\}$", re.MULTILINE)
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add pages that are kept elsewhere in the repository, and the figures and tables of the built sample run.
-
-    Raises:
-        Abort: the run is not built.
-    """
+    """Add pages that are kept elsewhere in the repository, and the figures and tables of the built sample run."""
     for page, source in COPIED.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
     for path in site_pages.sample_files():
@@ -51,11 +47,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Replace the generated blocks of a page.
-
-    Raises:
-        Abort: a block has an unknown name.
-    """
+    """Replace the generated blocks of a page."""
     depth = page.file.src_uri.count("/")
     blocks: dict[str, Callable[[str], str]] = {
         "artefacts": lambda study: site_pages.artefact_sections(study, "../" * depth),

@@ -59,12 +59,7 @@ def sample_files() -> Iterator[str]:
 
 
 def artefact_sections(study_id: str, to_root: str) -> str:
-    """The artefacts of a study: title, caption, target, and the figure or a link to the table of the sample run.
-
-    Args:
-        study_id: of the study.
-        to_root: relative path from the page to the root of the site.
-    """
+    """The artefacts of a study: title, caption, target, and the figure or a link to the table of the sample run."""
     declared = study(study_id)
     parts = []
     for artifact in declared.artifacts:

@@ -24,13 +24,7 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class Setting:
-    """A key of the configuration.
-
-    Attributes:
-        path: its keys from the top level, with NAME for a name that the user chooses.
-        node: its schema, references resolved.
-        required: whether the schema asks for it.
-    """
+    """A key of the configuration."""
 
     path: tuple[str, ...]
     node: Mapping[str, Any]

@@ -86,11 +86,7 @@ def job_groups() -> str:
 
 
 def between(path: Path, text: str, name: str, new: str) -> str:
-    """Replace the lines between the comments `name: written by tools/sync.py` and `/name` in a YAML or TOML file.
-
-    Raises:
-        SystemExit: the file lacks one of the two comments.
-    """
+    """Replace the lines between the comments `name: written by tools/sync.py` and `/name` in a YAML or TOML file."""
     start, end = f"# {name}: written by tools/sync.py\n", f"# /{name}"
     before, mark, rest = text.partition(start)
     if not mark or end not in rest:

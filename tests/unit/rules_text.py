@@ -6,6 +6,9 @@ import ast
 import re
 from pathlib import Path
 
+from attention_atlas.workflow.shown import shown
+from attention_atlas.workflow.study import studies
+
 ROOT = Path(__file__).parents[2]
 SNAKEFILE = ROOT / "Snakefile"
 MEASURED = ROOT / "workflow/rules/measured.smk"
@@ -59,3 +62,9 @@ def names_defined(path: Path) -> set[str]:
             stored = (part for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
             names |= {part.id for part in stored}
     return names
+
+
+def every_rule() -> set[str]:
+    """Names of all rules with jobs: those of files, and those of marked functions."""
+    marked = {f"{study}_{item.id}" for study in studies() for item in shown(study)}
+    return marked | {name for path in RULES if path.stem != "shown" for name in rules_of(path)}

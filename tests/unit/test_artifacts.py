@@ -1,137 +1,176 @@
-"""The declared artefacts: complete, consistent, and made by a rule."""
+"""The declared artefacts: made by a rule, with caption and links, on the index page and in the last lines of a run."""
+
+from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
-from docutils.core import publish_doctree
 from jinja2 import Environment
-from shipped_runs import shipped
+from shipped_runs import shipped, shipped_copy, wildcards
 
+from attention_atlas.scoreboard.tables import index
+from attention_atlas.workflow.artifacts import listed_artifacts, page_links, summary
+from attention_atlas.workflow.requirements import without_missing
 from attention_atlas.workflow.shown import shown
-from attention_atlas.workflow.study import artifacts, captions, studies, study
+from attention_atlas.workflow.study import artifacts, captions, is_part_of, studies, study
 from attention_atlas.workflow.study_inputs import StudyInputs
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
-ARTIFACTS = artifacts()
-NAMES = [f"{declared.id}/{artifact.id}" for declared, artifact in ARTIFACTS]
+RUN = "sample"
 
 
 def outputs_of_rules() -> set[str]:
     """Every path below results/{run} that stands in an output block of a rule, or that a mark declares."""
-    paths = {
-        declared.path(file, "{run}")
-        for declared in studies().values()
-        for item in shown(declared.id)
-        for file in item.outputs.values()
-    }
+    items = [(declared, item) for declared in studies().values() for item in shown(declared.id)]
+    paths = {declared.path(file, "{run}") for declared, item in items for file in item.outputs.values()}
     for path in sorted((WORKFLOW / "rules").glob("*.smk")):
-        text = path.read_text(encoding="utf-8")
-        for block in re.findall(r"^    output:\n((?: {8}.*\n|\n)+)", text, flags=re.M):
+        for block in re.findall(r"^    output:\n((?: {8}.*\n|\n)+)", path.read_text(encoding="utf-8"), flags=re.M):
             paths.update(re.findall(r'"(results/\{run\}/[^"]+)"', block))
-    return paths
+    # Variants of a run have the same tables in folders of their own.
+    return {path.replace("{variant}", "") for path in paths}
 
 
-# Variants of a run have the same tables in folders of their own.
-OUTPUTS = {path.replace("{variant}", "") for path in outputs_of_rules()}
-
-
-def test_names_are_unique():
-    assert len(set(NAMES)) == len(NAMES) > 0
-    paths = [path for declared, artifact in ARTIFACTS for path in declared.paths(artifact, "r")]
+def test_every_artefact_has_files_of_its_kind_that_a_rule_makes_and_a_number_of_its_own():
+    made = outputs_of_rules()
+    paths = [path for declared, artifact in artifacts() for path in declared.paths(artifact, "{run}")]
     assert len(set(paths)) == len(paths)
-    assert len({declared.title for declared in studies().values()}) == len(studies())
-    for declared in studies().values():
-        numbers = [artifact.number for artifact in declared.artifacts]
-        assert len(set(numbers)) == len(numbers) > 0
+    assert set(paths) <= made
+    for declared, artifact in artifacts():
+        name = f"{declared.id}/{artifact.id}"
+        # The report and the links in the README take the first file.
+        suffixes = ("svg", "png", "pdf", "tsv") if artifact.kind == "figure" else ("tsv", "html")
+        assert {f"{artifact.id}.{suffix}" for suffix in suffixes} <= set(artifact.files), name
+        assert set(artifact.text_files) <= set(artifact.files), name
+        assert {*artifact.needs, *artifact.uses} <= {*declared.roles, "second_model", "compared", "variants"}, name
+        assert [one.number for one in declared.artifacts].count(artifact.number) == 1, name
 
 
-@pytest.mark.parametrize(("declared", "artifact"), ARTIFACTS, ids=NAMES)
-def test_an_artefact_has_the_files_of_its_kind(declared, artifact):
-    # The report and the links in the README take the first file.
-    suffixes = {Path(name).suffix for name in artifact.files}
-    if artifact.kind == "figure":
-        assert list(artifact.files[:4]) == [f"{artifact.id}.{s}" for s in ("svg", "png", "pdf", "tsv")]
-        # Further tables, and pages of the numbers or of the same picture to browse.
-        assert {Path(name).suffix for name in artifact.files[4:]} <= {".tsv", ".html"}
-    else:
-        assert artifact.kind == "table"
-        assert suffixes == {".tsv", ".html"}
-        assert {f"{artifact.id}.tsv", f"{artifact.id}.html"} <= set(artifact.files)
-    assert artifact.title
-    assert artifact.number
-    assert declared.title
-    # Tasks are no roles, and every run of a study with tasks names some; what is made of all studies needs none by name.
-    assert artifact.needs or declared.id in ("kovaleva2019", "tenney2019", "atlas", "scoreboard")
-    # Further models are no roles either.
-    assert {*artifact.needs, *artifact.uses} <= {*declared.roles, "second_model", "compared", "variants"}
-
-
-@pytest.mark.parametrize(("declared", "artifact"), ARTIFACTS, ids=NAMES)
-def test_an_artefact_has_a_caption(declared, artifact):
-    assert len(artifact.caption.split()) > 6
-    assert artifact.caption == " ".join(artifact.caption.split())
-    assert artifact.caption.endswith(".")
-    # Snakemake's report reads captions as reStructuredText, where a lone asterisk starts emphasis; a warning is raised.
-    publish_doctree(artifact.caption, settings_overrides={"report_level": 1, "halt_level": 1})
-
-
-@pytest.mark.parametrize(
-    "item", [item for name in studies() for item in shown(name)], ids=lambda item: f"{item.study}-{item.id}"
-)
-def test_a_caption_has_at_most_60_words(item):
-    assert 5 <= len(item.caption.split()) <= 60
-
-
-@dataclass
-class ReportedFile:
-    """A file in the report, as Snakemake gives it to the template of captions."""
-
-    path: Path
-    category: SimpleNamespace
-    labels: dict[str, str]
-    caption: str = ""
-
-
-@pytest.mark.parametrize("job", ["of all files", "of each file"])
+@pytest.mark.parametrize("job", ["of each file", "of all files"])
 def test_the_template_gives_each_file_in_the_report_its_caption(job):
     """Rendered as Snakemake does, whose template knows the outputs of the job, and does not know the file."""
-    categories = {}
-    for declared, artifact in ARTIFACTS:
-        about = StudyInputs(shipped(), declared.id).about(artifact.id)
-        suffix = ".svg" if artifact.kind == "figure" else ".html"
-        file = next(Path(path) for path in declared.paths(artifact, "r") if path.endswith(suffix))
-        listed = categories.setdefault(about["category"], {None: []})[None]
-        listed.append(ReportedFile(file, SimpleNamespace(name=about["category"]), about["labels"]))
+    categories: dict[str, dict[None, list[SimpleNamespace]]] = {}
+
+    def report(path: str, caption: str, category: str, labels: dict[str, str]) -> str:
+        file = SimpleNamespace(path=Path(path), category=SimpleNamespace(name=category), labels=labels)
+        categories.setdefault(category, {None: []})[None].append(file)
+        return path
+
+    expected = {}
+    for name in studies():
+        inputs = StudyInputs(shipped(), name)
+        for item in shown(name):
+            inputs.written_by(item, report)
+        expected |= {(inputs.study.title, one.number): f"{one.caption} Run r." for one in inputs.study.artifacts}
     environment = Environment(trim_blocks=True, lstrip_blocks=True)
     template = environment.from_string((WORKFLOW / "report/artifact.rst").read_text(encoding="utf-8"))
-    for category in categories.values():
-        category[None].sort(key=lambda file: file.path.name)
-        for file in category[None]:
-            output = [str(file.path)] if job == "of each file" else [str(file.path) for file in category[None]]
+    for category, files in categories.items():
+        files[None].sort(key=lambda file: file.path.name)
+        for file in files[None]:
+            output = [str(file.path)] if job == "of each file" else [str(one.path) for one in files[None]]
             snakemake = {"config": {"captions": captions()}, "output": output, "wildcards": {"run": "r"}}
-            file.caption = template.render(snakemake=snakemake, categories=categories)
-    for declared, artifact in ARTIFACTS:
-        (written,) = [file.caption for file in categories[declared.title][None] if file.labels["artefact"] == artifact.number]
-        assert written == f"{artifact.caption} Run r."
+            text = template.render(snakemake=snakemake, categories=categories)
+            if job == "of each file":
+                assert text == expected.pop((category, file.labels["artefact"]), text)
+    assert job == "of all files" or not expected
 
 
-@pytest.mark.parametrize(("declared", "artifact"), ARTIFACTS, ids=NAMES)
-def test_every_file_is_the_output_of_a_rule(declared, artifact):
-    assert set(declared.paths(artifact, "{run}")) <= OUTPUTS
+def addresses(name: str, page: str) -> list[str]:
+    return [address for _, address in page_links(shipped(), RUN, study(name), page)]
 
 
-def test_files_lie_in_the_folder_of_their_study_or_of_the_run():
-    clark, scoreboard = study("clark2019"), study("scoreboard")
-    assert clark.paths(clark.artifact("gap"), "r")[:2] == ["results/r/clark2019/gap.tsv", "results/r/clark2019/gap.html"]
-    assert "results/r/claims.tsv" in scoreboard.paths(scoreboard.artifact("scoreboard"), "r")
+def test_a_page_links_to_its_tables_the_comparison_its_figure_and_the_paper():
+    for declared in studies().values():
+        parts = [one for one in declared.artifacts if is_part_of(shipped(), RUN, declared, one)]
+        built = {file for one in parts for file in one.files}
+        for artifact in parts:
+            for page in (file for file in artifact.files if file.endswith(".html") and file != "atlas.html"):
+                local = [address for address in addresses(declared.id, page) if not address.startswith("https://")]
+                assert {file for file in artifact.files if file.endswith(".tsv")} <= set(local) <= built, page
+                assert ("comparison.html" in local) == (declared.id != "atlas" and page != "comparison.html")
+                papers = [address for address in addresses(declared.id, page) if address.startswith("https://")]
+                named = studies().values() if declared.overview else [declared]
+                assert papers == [one.paper.url for one in named if one.paper and one.paper.url]
+    pictures = [name for name in addresses("atlas", "findings.html") if name.endswith((".svg", ".pdf"))]
+    assert pictures == ["correlations.svg", "correlations.pdf"]
+    assert addresses("atlas", "atlas.html") == addresses("clark2019", "nosuch.html") == []
 
 
-def test_an_artefact_that_is_not_there_is_an_error():
-    assert study("clark2019").artifact("table1").number == "Table 1"
-    with pytest.raises(KeyError, match="clark2019 declares no artefact table9"):
-        study("clark2019").artifact("table9")
-    with pytest.raises(KeyError, match="nobody2000"):
-        study("nobody2000")
+COUNTS = ("claims", "claims_hold", "claims_do_not_hold", "claims_undecided", "claims_not_tested")
+SUMMARY = pd.DataFrame([["a2020", 5, 1, 2, 2, 0], ["all", 10, 4, 3, 2, 1]], columns=["study", *COUNTS])
+
+
+class Page(HTMLParser):
+    """Links and images of a page, and its text."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.links: list[str] = []
+        self.images: list[str] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        named = dict(attrs)
+        if tag in ("a", "img"):
+            (self.links if tag == "a" else self.images).append(named["href" if tag == "a" else "src"])
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def entry(name, kind, files, **changes):
+    owner, _, artifact = name.partition("/")
+    titles = {"study_title": f"The study {owner}", "number": artifact.title(), "title": "a < b"}
+    return {"study": owner, **titles, "kind": kind, "files": files, "skipped": "", **changes}
+
+
+def test_the_index_page_links_every_file_that_is_built_and_says_why_others_are_not():
+    pictures = [f"a2020/figure1.{suffix}" for suffix in ("svg", "png", "pdf", "tsv")]
+    entries = [
+        entry("a2020/table1", "table", ["a2020/table1.tsv", "a2020/table1.html"]),
+        entry("a2020/figure1", "figure", pictures),
+        entry("b2021/views", "figure", ["b2021/views.png", "b2021/one.html", "b2021/two.html"]),
+        entry("b2021/figure9", "figure", ["b2021/figure9.png"], skipped="corpus frames: no such file."),
+    ]
+    page = Page(index(SUMMARY, {}, entries, {"scoreboard.html": "Scoreboard"}, True, "A run"))
+    files = {link for link in page.links if not link.startswith("#")}
+    assert files == {"scoreboard.html", "claims.html", *(file for one in entries[:3] for file in one["files"])}
+    assert page.images == ["a2020/figure1.png", "b2021/views.png"]
+    for text in (
+        *("corpus frames: no such file.", "1 table and 2 figures; 1 skipped.", "a < b"),
+        "Of 10 claims of the papers, 4 hold, 3 do not hold, 2 undecided, 1 not tested.",
+    ):
+        assert text in page.text
+
+
+def test_artefacts_of_a_run_are_listed_with_the_reason_why_some_are_not_built():
+    entries = StudyInputs(shipped(), "scoreboard").of_run("entries")(wildcards())
+    assert len(entries) == len(listed_artifacts(shipped(), RUN)) > 70
+    config = shipped_copy("skip")
+    config["corpora"]["sample-frames"]["source"] = {"path": "absent/frames.json"}
+    del config["runs"][RUN]["clark2019"]["gap"]
+    reduced = without_missing(config)
+    skipped = {f"{one.study.id}/{one.artifact.id}": one.skipped for one in listed_artifacts(reduced, RUN) if one.skipped}
+    assert "absent/frames.json" in skipped["kovaleva2019/figure3"]
+    assert skipped["clark2019/gap"] == "The run names no gap (runs.sample.clark2019)."
+    files = StudyInputs(reduced, "scoreboard").of_run("built")(wildcards())
+    assert files["scoreboard.tsv"] == "results/sample/scoreboard.tsv"
+    assert not any(file.startswith(f"{name}.") for file in files for name in skipped)
+
+
+def test_the_last_lines_of_a_run_count_the_files_that_are_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = {**shipped(), "targets": [RUN]}
+    table = next(one for one in listed_artifacts(config, RUN) if one.artifact.kind == "table" and not one.skipped)
+    for path in (*table.paths(RUN), "results/sample/index.html"):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).touch()
+    text = summary(config)
+    assert "  1 of " in text
+    assert " tables and 0 of " in text
+    assert text.splitlines()[-1] == "  open results/sample/index.html (all tables and figures)"
+    assert summary(config, failed=True).splitlines()[-1] == "Start the same command again to continue."

@@ -1,146 +1,74 @@
-"""The configuration: what is filled in and inherited, and its schema."""
+"""The configuration: files, inheritance, defaults, families, shapes of models, and its schema."""
 
 from __future__ import annotations
 
 import copy
+import json
 
 from jsonschema import Draft202012Validator
 from small_config import ABSENT, SHIPPED, SMALL, changed, sentence, with_family
+from tiny_models import HEADS, LAYERS, WIDTH, tiny
+from transformers import BertTokenizerFast
 
-from attention_atlas.workflow.config import read_schema, resolve
-from attention_atlas.workflow.paths import limit_of, shard_count, study_model, study_runs
+from attention_atlas.models.card import SHAPE
+from attention_atlas.models.loading import describe
+from attention_atlas.workflow.config import merged, read_configuration, read_schema, resolve, write_configuration
+from attention_atlas.workflow.paths import limit_of, shard_count, study_model
 from attention_atlas.workflow.study import studies, study_corpora
 
 SCHEMA = read_schema()
 
 
-def test_every_shipped_run_resolves_with_a_title_a_model_and_known_corpora():
+def test_overlays_are_merged_over_config_and_registries(tmp_path):
+    written = copy.deepcopy(SMALL)
+    written["models"]["tiny"]["reference"] = "Štefánik"
+    write_configuration(written, tmp_path)
+    assert read_configuration(tmp_path) == written
+    (tmp_path / "mine.yaml").write_text("targets: [two]\nmodels: {tiny: {seed: 3}}\nruns: {two: {model: tiny}}\n")
+    (tmp_path / "more.yaml").write_text("models: {tiny: {seed: 4, layers: 2}}\n")
+    read = read_configuration(tmp_path, [tmp_path / "mine.yaml", tmp_path / "more.yaml"])
+    assert read["targets"] == ["two"], "a list is replaced"
+    assert set(read["runs"]) == {"one", "two"}
+    assert read["models"]["tiny"] == written["models"]["tiny"] | {"seed": 4, "layers": 2}
+
+
+def test_merging_changes_neither_side():
+    base, over = {"a": {"b": [1], "c": 2}}, {"a": {"b": [3]}, "d": {"e": 1}}
+    both = merged(base, over)
+    assert both == {"a": {"b": [3], "c": 2}, "d": {"e": 1}}
+    both["a"]["b"].append(4)
+    both["d"]["e"] = 2
+    assert (base, over) == ({"a": {"b": [1], "c": 2}}, {"a": {"b": [3]}, "d": {"e": 1}})
+
+
+def test_every_shipped_run_resolves_with_known_models_and_corpora():
     config = resolve(SHIPPED)
-    assert {"sample", "laptop", "open", "paper"} <= set(config["runs"])
     for run, settings in config["runs"].items():
-        assert settings["title"]
         for study in set(studies()) & set(settings):
             assert study_model(config, run, study) in config["models"]
             for corpus in study_corpora(config, run, study).values():
                 assert shard_count(config, run, corpus) * config["corpora"][corpus]["shard"] >= limit_of(config, run, corpus)
-    assert study_runs(config, "clark2019") == config["targets"]
+            whole = {"$defs": SCHEMA["$defs"], **SCHEMA["$defs"][study]}
+            assert not list(Draft202012Validator(whole).iter_errors(settings[study])), (run, study)
 
 
-def test_everything_that_is_not_said_has_its_default():
-    assert resolve(SMALL) == {
-        "targets": ["one"],
-        "missing": "error",
-        "accept_licences": [],
-        "data_mirror": None,
-        "device": "auto",
-        "keep_attention": True,
-        "sample": {"documents": 220, "train_documents": 125, "seed": 2019},
-        "models": {
-            name: {
-                "source": {"path": f"models/{name}", "folder": "."},
-                "layers": 12,
-                "heads": 12,
-                "hidden_size": 768,
-                "init": "pretrained",
-                "seed": 0,
-                "dtype": "float32",
-                "mlm_head": {"copies": 4, "epochs": 4, "steps": 3000, "batch": 256, "learning_rate": 0.001, "seed": 0},
-            }
-            for name in ("tiny", "large")
-        },
-        "families": {},
-        "corpora": {
-            name: {
-                "reader": reader,
-                "source": {**source, "split": "train", "column": "text", "rows": 1000},
-                "optional": False,
-                "limit": 10,
-                "shard": 128,
-                "max_tokens": 128,
-                "level": "tokens",
-                "windows": "first",
-                "skip": 0,
-                "format": "records",
-                "part": "all",
-                "files": "*gold_conll",
-                "overlong": "drop",
-                "stemmed": False,
-                "document_names": [],
-                "stride": 128,
-                "order": "shuffled",
-                "view": "none",
-                "lines": "paragraphs",
-                "recipe": "authors",
-                "segment_ids": "zeros",
-                "seed": 0,
-            }
-            for name, reader, source in (
-                ("pairs", "segments", {"sample": "sentences.txt"}),
-                ("trees", "conllu", {"path": "nowhere/trees.conllu"}),
-            )
-        },
-        "runs": {
-            "one": {
-                "model": "tiny",
-                "stand_ins": False,
-                "limits": {},
-                "clark2019": {
-                    "segments": "pairs",
-                    "dependencies": "trees",
-                    "variants": {},
-                    "min_count": 100,
-                    "folds": 10,
-                    "resamples": 1000,
-                    "seed": 0,
-                    "figure1_heads": "auto",
-                    "figure5_heads": "auto",
-                    "options": {"preset": "as_published"},
-                    "coreference_options": {
-                        "candidates": "earlier_mentions",
-                        "scored": "with_antecedent",
-                        "head_rule": "auto",
-                        "singletons": False,
-                        "shared_heads": "keep",
-                        "word_mode": "mean",
-                    },
-                    "probes": {
-                        "seeds": [0, 1, 2],
-                        "batch": 8,
-                        "epochs": 3,
-                        "learning_rate": 0.002,
-                        "order": "shuffled",
-                        "duplicates": "corrected",
-                        "dimensions": 100,
-                        "random_models": [],
-                    },
-                    "clustering": {
-                        "smoothing": 0.001,
-                        "broad_entropy": 3.8,
-                        "position": 0.5,
-                        "special": 0.6,
-                        "permutations": 9999,
-                        "blocks": 50,
-                    },
-                },
-            }
-        },
-    }
-    assert resolve(changed("targets", ABSENT) | {"runs": {"sample": {}}})["targets"] == ["sample"]
-
-
-def test_resolving_changes_neither_its_argument_nor_shares_parts_with_it():
+def test_what_is_not_said_has_its_default_and_the_argument_stays_as_it_was():
     before = copy.deepcopy(SMALL)
     resolved = resolve(SMALL)
+    clark = resolved["runs"]["one"]["clark2019"]
+    assert (clark["resamples"], clark["options"], clark["clustering"]["blocks"]) == (1000, {"preset": "as_published"}, 50)
+    assert resolved["corpora"]["trees"]["order"] == "shuffled"
     resolved["corpora"]["pairs"]["source"]["sample"] = "changed"
     resolved["runs"]["one"]["limits"]["pairs"] = 3
     assert before == SMALL
     assert resolve(SMALL)["runs"]["one"]["limits"] == {}
+    assert resolve(changed("targets", ABSENT) | {"runs": {"sample": {}}})["targets"] == ["sample"]
 
 
 def test_a_run_starts_from_the_run_it_extends_dictionaries_merged_and_lists_replaced():
     heads = [[1, 1], [2, 2], [3, 3], [4, 4]]
     config = copy.deepcopy(SMALL)
-    config["runs"]["one"]["limits"] = {"pairs": 4, "trees": 5}
+    config["runs"]["one"] |= {"limits": {"pairs": 4, "trees": 5}, "title": "One"}
     config["runs"]["one"]["clark2019"] |= {"figure1_heads": heads, "options": {"poss_rule": False, "offsets": [-1, 1]}}
     # The child stands before its parent and lacks the keys that the schema requires of the whole.
     config["runs"] = {
@@ -154,15 +82,10 @@ def test_a_run_starts_from_the_run_it_extends_dictionaries_merged_and_lists_repl
     assert runs["child"]["clark2019"]["options"]["offsets"] == [-1, 1]
     assert runs["grandchild"]["clark2019"]["options"] == {"poss_rule": False, "offsets": [2], "preset": "as_published"}
     assert (runs["grandchild"]["title"], runs["grandchild"]["model"]) == ("G", "large")
+    assert "title" not in runs["child"], "it would name the parent's model"
     assert runs["one"]["limits"] == {"pairs": 4, "trees": 5}
-    assert not any("extends" in run for run in runs.values())
-
-
-def test_runs_that_extend_each_other_in_a_circle_are_listed():
-    config = changed("runs/a/extends", "b", changed("runs/b/extends", "c", changed("runs/c/extends", "a")))
-    message = sentence(config)
-    assert "extend each other in a cycle" in message
-    assert all(name in message for name in ("a", "b", "c"))
+    circle = changed("runs/a/extends", "b", changed("runs/b/extends", "c", changed("runs/c/extends", "a")))
+    assert "extend each other in a cycle" in sentence(circle)
 
 
 def resolved_node(node: dict) -> dict:
@@ -184,78 +107,35 @@ def nodes(node: dict, place: str):
         yield from nodes(child, f"{place}.<{number}>")
 
 
-EVERYTHING = list(nodes(SCHEMA, "config"))
-
-
-def test_every_key_is_described_and_no_object_takes_unknown_ones():
-    assert len(EVERYTHING) > 60
-    for place, node in EVERYTHING:
-        for key, child in node.get("properties", {}).items():
-            assert child.get("description") or resolved_node(child).get("description"), f"{place}.{key} has no description"
+def test_no_object_takes_unknown_keys_and_every_default_is_allowed_by_its_own_schema():
+    Draft202012Validator.check_schema(SCHEMA)
+    for place, node in nodes(SCHEMA, "config"):
         if node.get("type") == "object" or "properties" in node:
             # A registry takes any name, but only values that its schema describes.
             assert node.get("additionalProperties") is False or isinstance(node["additionalProperties"], dict), place
             assert "properties" not in node or node["additionalProperties"] is False, place
-
-
-def test_every_default_is_allowed_by_its_own_schema():
-    Draft202012Validator.check_schema(SCHEMA)
-    with_default = [(place, node) for place, node in EVERYTHING if "default" in node]
-    assert len(with_default) > 20
-    for place, node in with_default:
-        whole = {"$defs": SCHEMA["$defs"], **node}
-        assert list(Draft202012Validator(whole).iter_errors(node["default"])) == [], place
-
-
-def test_every_study_has_its_part_of_the_schema():
-    shared_keys = {"extends", "title", "model", "limits", "accepting", "stand_ins"}
-    assert set(SCHEMA["$defs"]["run"]["properties"]) - shared_keys == set(studies())
-
-
-def test_a_title_is_not_inherited():
-    config = resolve(SHIPPED | {"runs": SHIPPED["runs"] | {"mine": {"extends": "sample", "model": "bert-base-cased"}}})
-    assert "title" not in config["runs"]["mine"], "it would name the parent's model"
-    assert config["runs"]["mine"]["clark2019"] == config["runs"]["sample"]["clark2019"]
+        if "default" in node:
+            whole = {"$defs": SCHEMA["$defs"], **node}
+            assert list(Draft202012Validator(whole).iter_errors(node["default"])) == [], place
 
 
 def test_a_family_becomes_models_of_the_registry():
-    resolved = resolve(with_family())
-    names = {name for name in resolved["models"] if name.startswith("small-")}
-    assert names == {
-        "small-rte-1",
-        "small-rte-2",
-        "small-rte-random-3",
-        "small-mrpc-7",
-        "small-mrpc-random-8",
-        "small-mrpc-random-9",
-    }
-    model = resolved["models"]["small-rte-2"]
-    assert model["source"] == {"fine_tuned": "tiny"}
-    assert (model["init"], model["seed"], model["training"]["seed"]) == ("pretrained", 2, 2)
-    assert model["training"] == {
-        "task": "labels",
-        "corpus": "rte-train",
-        "epochs": 2,
-        "batch": 32,
-        "learning_rate": 5e-5,
-        "warmup": 0.1,
-        "weight_decay": 0.01,
-        "optimiser": "adamw",
-        "seed": 2,
-        "stored_dtype": "float32",
-        "freeze_word_embeddings": False,
-    }
-    assert resolved["models"]["small-rte-random-3"]["init"] == "random"
-    assert (model["layers"], model["heads"]) == (resolved["models"]["tiny"]["layers"], resolved["models"]["tiny"]["heads"])
-    assert study_model(resolved, "one", "kovaleva2019") == "tiny"
-
-
-def test_a_task_of_a_family_may_have_epochs_that_differ():
     config = with_family()
+    config["models"]["tiny"] |= {"hidden_size": 384, "heads": 4}
     config["families"]["small"]["tasks"]["mrpc"]["epochs"] = 1.5
-    models = resolve(config)["models"]
-    epochs = {name: models[name]["training"]["epochs"] for name in models if name.startswith("small-")}
-    assert epochs == {name: 1.5 if "mrpc" in name else 2 for name in epochs}
+    resolved = resolve(config)
+    members = {name: model for name, model in resolved["models"].items() if name.startswith("small-")}
+    assert {name.removeprefix("small-") for name in members} == {
+        *("rte-1", "rte-2", "rte-random-3", "mrpc-7", "mrpc-random-8", "mrpc-random-9"),
+    }
+    model = members["small-rte-2"]
+    assert (model["source"], model["init"], model["seed"]) == ({"fine_tuned": "tiny"}, "pretrained", 2)
+    expected = {"task": "labels", "corpus": "rte-train", "epochs": 2, "seed": 2, "batch": 32}
+    assert model["training"].items() >= expected.items()
+    assert members["small-rte-random-3"]["init"] == "random"
+    assert {model["hidden_size"] for model in members.values()} == {384}, "that of the base"
+    assert members["small-mrpc-7"]["training"]["epochs"] == 1.5
+    assert study_model(resolved, "one", "kovaleva2019") == "tiny"
 
 
 def test_every_model_that_paper_trains_has_random_batches():
@@ -263,19 +143,53 @@ def test_every_model_that_paper_trains_has_random_batches():
     config = resolve(SHIPPED)
 
     def names(node):
-        if isinstance(node, dict):
-            return {name for part in node.values() for name in names(part)}
-        return {name for part in node for name in names(part)} if isinstance(node, list) else {node}
+        parts = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        return {name for part in parts for name in names(part)} if parts else {str(node)}
 
     named = names(config["runs"]["paper"])
-    members = {
-        name for name in config["models"] for family in config["families"] if family in named and name.startswith(family)
-    }
-    recipes = {name: config["models"][name].get("training") for name in (named | members) & set(config["models"])}
-    trained = {name: recipe for name, recipe in recipes.items() if recipe and recipe["task"] != "translation"}
-    assert {"bert-base-keyphrases-keyphrases-42", "bert-base-glue-mrpc-42", "bert-base-squad", "bert-large-mrpc"} <= set(
-        trained
+    families = tuple(
+        f"{family}-{task}-" for family in named & set(config["families"]) for task in config["families"][family]["tasks"]
     )
-    by_length = {name for name, recipe in trained.items() if recipe.get("batches") != "random"}
-    # Families that `paper` does not name, whose names begin alike.
-    assert {name for name in by_length if "-open-" not in name} == set()
+    recipes = [entry.get("training") for name, entry in config["models"].items() if name in named or name.startswith(families)]
+    trained = [recipe for recipe in recipes if recipe and recipe["task"] != "translation"]
+    assert len(trained) > 10
+    assert {recipe.get("batches") for recipe in trained} == {"random"}
+
+
+def widths(raw: dict) -> dict[str, int]:
+    return {name: entry["hidden_size"] for name, entry in resolve(raw)["models"].items()}
+
+
+def test_the_width_of_a_model_is_stated_that_of_its_origin_or_64_for_each_head():
+    raw = changed("models/large/heads", 16, changed("models/tiny/hidden_size", 384))
+    raw["corpora"]["parallel"] = {
+        "limit": 10,
+        "reader": "parallel",
+        "languages": ["en", "fr"],
+        "source": {"sample": "parallel.jsonl"},
+    }
+    new = {"source": {"untrained": {"corpus": "parallel", "hidden_size": 96}}, "init": "random", "layers": 2, "heads": 8}
+    training = {"task": "translation", "corpus": "parallel"}
+    trained = {"source": {"fine_tuned": "new"}, "layers": 2, "heads": 8, "training": training}
+    # It stands before its base.
+    raw["models"] = {"trained": trained, **raw["models"], "new": new}
+    assert widths(raw) == {"trained": 96, "tiny": 384, "large": 1024, "new": 96}
+    contradiction = sentence(changed("models/new/hidden_size", 512, raw))
+    assert "models.new.hidden_size: 512 contradicts source.untrained, which says 96. Correct the key, or" in contradiction
+    assert "256 contradicts its base 'new', which says 96" in sentence(changed("models/trained/hidden_size", 256, raw))
+
+
+def test_a_stated_shape_that_contradicts_the_files_of_the_model_is_an_error_at_start(tmp_path):
+    folder = tmp_path / "tiny"
+    tiny("bert").save_pretrained(folder)
+    BertTokenizerFast(vocab={"[UNK]": 0, "[PAD]": 1, "[CLS]": 2, "[SEP]": 3, "[MASK]": 4}).save_pretrained(folder)
+    raw = changed("models/tiny", {"source": {"path": str(folder)}})
+    for key, stated, actual in (("layers", 12, LAYERS), ("heads", 12, HEADS), ("hidden_size", 768, WIDTH)):
+        message = sentence(changed(f"models/tiny/{key}", stated, raw))
+        assert message.startswith(
+            f"config: models.tiny.{key}: {stated} contradicts config.json in {folder}, which says {actual}."
+        )
+    entry = resolve(raw)["models"]["tiny"]
+    assert {key: entry[key] for key in SHAPE} == {"layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH}
+    describe("tiny", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
+    assert json.loads((tmp_path / "card.json").read_text(encoding="utf-8"))["layers"] == LAYERS

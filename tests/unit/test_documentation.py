@@ -10,7 +10,6 @@ import yaml
 from small_config import sentence
 
 from attention_atlas.workflow.config import merged, read_configuration, resolve
-from attention_atlas.workflow.study import artifacts
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -52,15 +51,6 @@ def test_files_of_the_repository_that_are_named_exist():
     assert missing == []
 
 
-def test_links_between_pages_are_relative_and_exist():
-    for page, text in TEXTS.items():
-        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", re.sub(r"`[^`\n]+`|^```.*?^```", "", text, flags=re.M | re.S)):
-            assert not link.startswith(("http", "/")), f"{page}: {link}"
-            # Pages that the site copies from elsewhere, and files of the sample run, are not in docs/.
-            copied = Path(link).name in ("changelog.md", "benchmarks.md", "published-values.md") or link.startswith("sample/")
-            assert copied or ((ROOT / page).parent / link).exists(), f"{page}: {link}"
-
-
 def overlays() -> list[tuple[str, dict]]:
     """(page, overlay) of each YAML example with models, corpora, families or runs."""
     examples = []
@@ -86,12 +76,3 @@ def test_examples_of_overlays_are_valid_configurations(page, overlay):
         "models": {name: {"layers": 12, "heads": 12, "hidden_size": 768} for name in overlay.get("models", {})},
     }
     resolve(merged(merged(read_configuration(ROOT), overlay), named))
-
-
-def test_tables_of_runs_that_are_named_on_study_pages_are_files_of_artefacts_or_rules():
-    rules = " ".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow/rules").glob("*.smk"))
-    files = {Path(path).name for study, artifact in artifacts() for path in study.paths(artifact, "sample")}
-    for page, text in TEXTS.items():
-        if page.startswith("docs/studies/"):
-            for name in re.findall(r"`([a-z0-9_]+\.tsv)`", text):
-                assert name in files or name in rules, f"{page}: {name}"

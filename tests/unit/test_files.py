@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import (
     columns_of,
-    open_binary,
     raw_lines,
     read_json,
     read_lines,
@@ -31,43 +30,28 @@ from attention_atlas.io.files import (
 
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 PACKERS = {"plain": bytes, "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
-PACKED = ("gz", "xz", "bz2")
 
 
-def test_a_finished_block_puts_the_file_under_its_name(tmp_path):
-    target = tmp_path / "new" / "folder" / "file.txt"
+def fail_after_half(target, error):
     with whole_file(target) as part:
-        part.write_text("text")
-        assert part.parent == target.parent
-        assert not target.exists()
-    assert target.read_text() == "text"
-    assert list(target.parent.iterdir()) == [target]
-
-
-def fail_after_half(part: Path, error: type[BaseException]) -> None:
-    part.write_text("half")
-    raise error
+        part.write_text("half")
+        raise error
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, PermissionError])
-def test_an_exception_leaves_nothing_and_keeps_what_was_there(tmp_path, error):
-    target = tmp_path / "file.txt"
+def test_a_file_is_whole_or_as_it_was(tmp_path, error):
+    target = tmp_path / "new" / "file.txt"
     for before in (None, "old"):
-        if before:
-            target.write_text(before)
-        with pytest.raises(error), whole_file(target) as part:
-            fail_after_half(part, error)
-        assert [path.read_text() for path in tmp_path.iterdir()] == ([before] if before else [])
-
-
-def test_an_open_reader_keeps_the_old_file_while_it_is_replaced(tmp_path):
-    target = tmp_path / "file.txt"
-    target.write_text("old")
-    with target.open() as reader:
+        with pytest.raises(error, match="mine"):
+            fail_after_half(target, error("mine"))
+        assert [path.read_text() for path in target.parent.iterdir()] == ([before] if before else [])
         with whole_file(target) as part:
-            part.write_text("new")
+            part.write_text("old", newline="\n")
+            assert part.parent == target.parent
+    with target.open() as reader:
+        write_text(target, "é\n")
         assert reader.read() == "old"
-    assert target.read_text() == "new"
+    assert target.read_bytes() == b"\xc3\xa9\n"
 
 
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
@@ -79,11 +63,6 @@ def test_permissions_are_those_of_any_new_file(tmp_path, mask):
     finally:
         os.umask(before)
     assert (tmp_path / "file.txt").stat().st_mode & 0o777 == 0o666 & ~mask
-
-
-def test_text_is_written_as_utf8_with_unix_line_ends(tmp_path):
-    write_text(tmp_path / "file.txt", "é\nb\n")
-    assert (tmp_path / "file.txt").read_bytes() == b"\xc3\xa9\nb\n"
 
 
 FULL_DISK = """
@@ -144,11 +123,6 @@ def test_what_a_killed_process_left_is_removed_by_the_next_attempt_and_not_while
     assert write() == [".table2.tsv.x.part", "table[1].tsv", "weights"], "of other files nothing is removed"
 
 
-def test_other_errors_of_the_operating_system_stay_as_they_are(tmp_path):
-    with pytest.raises(PermissionError, match="mine"), whole_file(tmp_path / "file.txt"):
-        raise PermissionError("mine")
-
-
 def test_sha256_reads_the_whole_file(tmp_path):
     # Three megabytes: more than one block of the reader.
     data = b"abc" * (1 << 20)
@@ -167,11 +141,6 @@ def test_lines_come_back_whatever_they_are_packed_in(tmp_path_factory, packer, l
     assert list(raw_lines(path)) == [(i, (line + "\r\n").encode()) for i, line in enumerate(lines, start=1)]
 
 
-def test_byte_order_marks_of_joined_files_are_no_text(tmp_path):
-    (tmp_path / "text").write_bytes("\ufeffone\n\ufefftwo\ufeff".encode())
-    assert list(read_lines(tmp_path / "text")) == [(1, "one"), (2, "two\ufeff")]
-
-
 @pytest.mark.parametrize(
     ("line", "cells"),
     [
@@ -185,40 +154,22 @@ def test_columns_are_separated_by_tabs_or_spaces_alone(line, cells):
     assert columns_of(line) == cells
 
 
-def test_a_packed_file_is_known_by_its_content_not_its_name(tmp_path):
-    (tmp_path / "text.gz").write_bytes(b"plain\n")
-    (tmp_path / "text.txt").write_bytes(lzma.compress(b"packed\n"))
-    for name, expected in (("text.gz", b"plain\n"), ("text.txt", b"packed\n")):
-        with open_binary(tmp_path / name) as stream:
-            assert stream.read() == expected
+# Squares, so that the text does not pack into nothing and breaks off in the middle of the lines.
+NUMBERED = "".join(f"line {i} {i * i * 7919 % 100_003}\n" for i in range(5000)).encode()
 
 
-def numbered(count: int = 5000) -> bytes:
-    # Squares, so that the text does not pack into nothing and breaks off in the middle of the lines.
-    return "".join(f"line {i} {i * i * 7919 % 100_003}\n" for i in range(count)).encode()
-
-
-@pytest.mark.parametrize("packer", PACKED)
-def test_a_packed_file_that_breaks_off_names_the_line(tmp_path, packer):
-    packed = PACKERS[packer](numbered())
-    for cut in (len(packed) // 2, len(packed) - 3, 12):
-        path = tmp_path / "text"
-        path.write_bytes(packed[:cut])
+@pytest.mark.parametrize("packer", ["gz", "xz", "bz2"])
+def test_a_packed_file_that_breaks_off_or_is_damaged_names_the_line(tmp_path, packer):
+    packed, path = PACKERS[packer](NUMBERED), tmp_path / "text"
+    middle = len(packed) // 2
+    flipped = packed[:middle] + bytes(byte ^ 0xFF for byte in packed[middle : middle + 8]) + packed[middle + 8 :]
+    for content in (packed[:middle], packed[:-3], packed[:12], flipped):
+        path.write_bytes(content)
         read = []
         with pytest.raises(AtlasError) as caught:
             read.extend(read_lines(path))
         expected = f"{path}:{len(read) + 1}: the compressed file is damaged or incomplete here. Fetch it again."
         assert str(caught.value) == expected
-
-
-@pytest.mark.parametrize("packer", PACKED)
-def test_a_damaged_packed_file_is_a_sentence_too(tmp_path, packer):
-    packed = bytearray(PACKERS[packer](numbered()))
-    for place in range(len(packed) // 2, len(packed) // 2 + 8):
-        packed[place] ^= 0xFF
-    (tmp_path / "text").write_bytes(packed)
-    with pytest.raises(AtlasError, match=r"text:\d+: the compressed file is damaged"):
-        list(read_lines(tmp_path / "text"))
 
 
 @pytest.mark.parametrize("packer", PACKERS)
@@ -232,17 +183,18 @@ def test_bytes_that_are_not_utf8_name_line_and_byte(tmp_path, packer):
     assert str(caught.value).startswith(f"{path}:2: byte 4 (0xe9) is not UTF-8; convert the file, for example with iconv")
 
 
-def test_missing_files_and_folders_are_named(tmp_path):
-    with pytest.raises(AtlasError) as caught:
-        open_binary(tmp_path / "nowhere")
-    assert str(caught.value) == f"{tmp_path}/nowhere: there is no such file. Check the path in the configuration."
-    with pytest.raises(AtlasError, match="this is a directory, but a file is needed here"):
-        list(read_lines(tmp_path))
-
-
-def test_a_zip_archive_is_named_as_one(tmp_path):
+def test_files_are_known_by_their_content_and_what_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "text.gz").write_bytes("\ufeffone\n\ufefftwo\ufeff".encode())
+    assert list(read_lines(tmp_path / "text.gz")) == [(1, "one"), (2, "two\ufeff")], "joined files have several marks"
+    (tmp_path / "text.txt").write_bytes(lzma.compress(b"packed\n"))
+    assert list(read_lines(tmp_path / "text.txt")) == [(1, "packed")]
     with zipfile.ZipFile(tmp_path / "dev.conllu", "w") as out:
         out.writestr("dev.conllu", "1\tDogs\n")
-    for read in (lambda path: list(read_lines(path)), read_json):
-        with pytest.raises(AtlasError, match=r"dev\.conllu: this is a zip archive; unpack it and name the file in it"):
-            read(tmp_path / "dev.conllu")
+    for name, message in (
+        ("dev.conllu", r"dev\.conllu: this is a zip archive; unpack it and name the file in it"),
+        ("nowhere", r"nowhere: there is no such file\. Check the path in the configuration\."),
+        ("", "this is a directory, but a file is needed here"),
+    ):
+        for read in (lambda path: list(read_lines(path)), read_json):
+            with pytest.raises(AtlasError, match=message):
+                read(tmp_path / name)

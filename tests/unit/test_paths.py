@@ -1,19 +1,26 @@
-"""Paths of the files of a run."""
+"""What a run reads: models, records, shards and their paths, and files that are not there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import pytest
 from shipped_runs import shipped
-from small_config import SMALL, changed
+from small_config import ABSENT, SMALL, changed
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.paths import (
-    card_path,
-    checkpoint_path,
-    is_fine_tuned,
+    has_files,
     keeps_epochs,
+    limit_of,
+    local_file,
+    shard_count,
     shard_paths,
+    study_model,
+    study_runs,
     tokenised_by,
-    tokenizer_path,
 )
 from attention_atlas.workflow.requirements import raw_path
 
@@ -24,30 +31,54 @@ from attention_atlas.workflow.requirements import raw_path
 def test_as_many_whole_shards_as_hold_the_records(limit, records, count):
     config = resolve(changed("corpora/pairs/shard", 4))
     config["runs"]["one"]["limits"] = {"pairs": limit}
+    assert limit_of(config, "one", "pairs") == limit
+    assert shard_count(config, "one", "pairs", records) == count
     paths = shard_paths(config, "one", "tiny", "pairs", "attention", "safetensors", records)
     assert paths == [f"results/one/attention/tiny/pairs/{shard}.safetensors" for shard in range(count)]
 
 
-def test_folders_and_suffixes():
-    config = resolve(SMALL)
-    place = config, "one", "tiny", "pairs"
-    assert shard_paths(*place, "hidden", "json") == ["results/one/hidden/tiny/pairs/0.json"]
-    assert shard_paths(*place, "examples", "dropped.tsv") == ["results/one/examples/tiny/pairs/0.dropped.tsv"]
-    assert card_path("one", "tiny") == "results/one/models/tiny/card.json"
-    assert tokenizer_path("one", "tiny") == "results/one/models/tiny/tokenizer.json"
-    assert checkpoint_path("one", "tiny") == "results/one/models/tiny/checkpoint/model.safetensors"
+TREE = "1\tDogs\tdog\tNOUN\tNNS\t_\t0\troot\t_\t_\n\n"
+QUESTION = {"context": "a b c", "question": "a?", "answer": "a"}
+DOCUMENT = "d 0 0 a - - - - - - - -\n" * 2
+
+
+@pytest.mark.parametrize(
+    ("entry", "text", "records"),
+    [
+        ({"reader": "conllu"}, TREE * 300, 300),
+        ({"reader": "conllu", "skip": 250}, TREE * 300, 50),
+        ({"reader": "conllu", "skip": 400}, TREE * 300, 1),
+        ({"reader": "conllu"}, TREE * 7000, 5000),
+        ({"reader": "glue", "task": "sst2"}, "sentence\tlabel\n" + "a\t1\n" * 300, 300),
+        ({"reader": "squad"}, json.dumps([QUESTION] * 7), 7),
+        ({"reader": "squad", "windows": "all"}, json.dumps([QUESTION] * 7), 35),
+        ({"reader": "conll2012"}, f"#begin document (a);\n{DOCUMENT}#end document\n#begin document (b);\n{DOCUMENT}", 2),
+        ({"reader": "conll2012", "windows": "all"}, f"#begin document (a);\n{DOCUMENT}", 2),
+        ({"reader": "segments"}, "One two. Three.\n\nFour.\n", 4),
+        ({"reader": "edges", "format": "conllu", "edge_tasks": ["pos"]}, TREE * 300, 300),
+        ({"reader": "parallel", "languages": ["en", "fr"]}, '{"en": "a", "fr": "b"}\n' * 9, 9),
+        # Nothing to count, or nothing that can be: the limit stands.
+        ({"reader": "conllu"}, "", 5000),
+        ({"reader": "glue", "task": "sst2"}, "<html>\n</html>\n", 5000),
+        ({"reader": "parallel", "languages": ["en", "fr"], "translations": "texts"}, "a\n", 5000),
+    ],
+)
+def test_a_limit_above_the_size_of_a_users_file_plans_no_empty_shards(tmp_path, entry, text, records):
+    (tmp_path / "mine").write_text(text, encoding="utf-8")
+    mine = {"source": {"path": str(tmp_path / "mine")}, "limit": 5000, **entry}
+    texts = {"reader": "lines", "source": {"sample": "sentences.txt"}, "limit": 1}
+    config = resolve(changed("corpora", SMALL["corpora"] | {"mine": mine, "texts": texts}))
+    assert limit_of(config, "one", "mine") == records
+    assert shard_count(config, "one", "mine") == -(-records // 128)
 
 
 @pytest.mark.parametrize(
     ("model", "owner"),
     [
-        ("minilm", "minilm"),
         # Other weights with the same tokenizer.
         ("minilm-random-2", "minilm"),
-        ("minilm-squad", "minilm"),
         ("minilm-glue-mrpc-random-42", "minilm"),
         ("marian-sample", "marian-sample-untrained"),
-        ("bert-base-random-3", "bert-base-uncased"),
         ("bert-base-cased", "bert-base-cased"),
         ("bert-large-mrpc", "bert-large-wwm"),
     ],
@@ -59,23 +90,38 @@ def test_models_with_one_tokenizer_share_their_examples_but_not_their_maps(model
     assert shard_paths(*place, "attention", "json") == [f"results/sample/attention/{model}/sample-trees/0.json"]
 
 
+def test_models_and_runs_of_a_study():
+    assert study_model(resolve(SMALL), "one", "clark2019") == "tiny"
+    own = changed("runs/one/clark2019/model", "large")
+    assert study_model(resolve(own), "one", "clark2019") == "large"
+    assert study_model(resolve(changed("runs/one/model", ABSENT, own)), "one", "clark2019") == "large"
+    config = resolve(changed("runs/bare", {}) | {"targets": ["bare", "one"]})
+    assert study_runs(config, "clark2019") == ["one"]
+    assert study_runs(config, "clark2019", ["bare"]) == []
+    assert [keeps_epochs(shipped(), name) for name in ("marian-sample", "minilm-squad", "minilm")] == [True, False, False]
+
+
 def test_a_raw_file_is_generated_fetched_or_the_users(without_files):
     config = shipped()
     assert raw_path(config, "any", "sample-trees") == "results/any/corpora/sample/sd.conllu"
     assert raw_path(config, "laptop", "ewt-dev") == "results/laptop/corpora/ewt-dev.raw"
-    assert raw_path(config, "paper", "newstest2013") == "results/paper/corpora/newstest2013.raw"
-    with pytest.raises(AtlasError, match=r"corpus wsj-dev: licensed/wsj/dev\.conllu does not exist") as caught:
+    message = r"corpus wsj-dev: licensed/wsj/dev\.conllu does not exist\. Licence: LDC99T42.*Expected layout: CoNLL-U"
+    with pytest.raises(AtlasError, match=message):
         raw_path(config, "paper", "wsj-dev")
-    assert "Licence: LDC99T42" in str(caught.value)
-    assert "Expected layout: CoNLL-U or CoNLL-X" in str(caught.value)
+    assert not has_files(config, ["sample-trees", "wsj-dev"])
     (without_files / "licensed" / "wsj").mkdir(parents=True)
     (without_files / "licensed" / "wsj" / "dev.conllu").touch()
+    assert has_files(config, ["sample-trees", "wsj-dev"])
     assert raw_path(config, "paper", "wsj-dev") == "licensed/wsj/dev.conllu"
+    folder = resolve(changed("corpora/trees/source/path", str(without_files)))
+    assert not has_files(folder, ["trees"]), "a folder is no file"
 
 
-def test_models_that_are_trained_and_those_whose_training_is_followed():
-    config = shipped()
-    assert not is_fine_tuned(config, "marian-sample-untrained")
-    assert [is_fine_tuned(config, "marian-sample"), keeps_epochs(config, "marian-sample")] == [True, True]
-    assert [is_fine_tuned(config, "minilm-squad"), keeps_epochs(config, "minilm-squad")] == [True, False]
-    assert not keeps_epochs(config, "minilm")
+def test_a_local_file_is_looked_for_in_the_mirror(tmp_path, monkeypatch):
+    config = {"data_mirror": str(tmp_path), "corpora": {"x": {"source": {"path": "a/b.json", "mirror": "m/b.json"}}}}
+    assert local_file(config, "x") == Path("a/b.json")
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "b.json").write_text("[]")
+    assert local_file(config, "x") == tmp_path / "m" / "b.json"
+    monkeypatch.setenv("ATLAS_DATA", str(tmp_path))
+    assert local_file(config | {"data_mirror": None}, "x") == tmp_path / "m" / "b.json"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 
 import pandas as pd
@@ -10,12 +9,12 @@ import pytest
 from small_config import SHIPPED, changed, give_model
 
 from attention_atlas.io.files import write_text
-from attention_atlas.io.tables import frame_table, write_table
+from attention_atlas.io.tables import write_table
 from attention_atlas.published.compare import CLAIM_COLUMNS, COLUMNS
 from attention_atlas.scoreboard.tables import summary_rows
 from attention_atlas.workflow.artifacts import listed_artifacts
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.study import artifacts, study
+from attention_atlas.workflow.study import study
 from tools import publish
 from tools.publish import LARGEST, may_be_passed_on, text_corpora
 
@@ -83,25 +82,17 @@ def test_text_of_a_corpus_is_published_with_its_name_if_the_licence_allows_it(tm
     ), "the trees of Figure 5 have no licence"
 
 
-@pytest.mark.parametrize(
-    ("source", "is_ours"),
-    [
-        ({"sample": "sd.conllu"}, True),
-        ({"path": "workflow/resources/tenney2019_sentences.jsonl"}, True),
-        ({"path": "nowhere/workflow/resources/wsj.jsonl"}, False),
-        ({"url": "https://somewhere"}, False),
-    ],
-)
-def test_generated_text_and_files_of_the_project_need_no_licence(source, is_ours):
-    assert may_be_passed_on({"source": source}) is is_ours
-
-
 def test_figures_of_the_shipped_runs_that_show_text_are_published_where_all_licences_allow_it():
     config = resolve(SHIPPED)
 
+    assert not may_be_passed_on({"source": {"path": "nowhere/workflow/resources/wsj.jsonl"}})
+
     def published(run):
         shown = [entry for entry in listed_artifacts(config, run) if entry.artifact.text_files]
-        corpora = {entry.name: [config["corpora"][name] for name in text_corpora(config, run, entry)] for entry in shown}
+        corpora = {
+            f"{entry.study.id}/{entry.artifact.id}": [config["corpora"][name] for name in text_corpora(config, run, entry)]
+            for entry in shown
+        }
         assert all(corpora.values()), "an artefact that shows text names its corpora"
         return {name for name, named in corpora.items() if all(map(may_be_passed_on, named))}
 
@@ -149,20 +140,3 @@ def test_results_of_other_code_and_a_folder_that_exists_are_refused(tmp_path, mo
     (tmp_path / "docs/results/one").mkdir(parents=True)
     assert publish.main() == 1
     assert "docs/results/one: this folder exists" in capsys.readouterr().err
-
-
-def test_artefacts_that_show_text_are_declared():
-    declared = {f"{owner.id}/{artifact.id}" for owner, artifact in artifacts() if artifact.text_files}
-    assert declared >= {
-        *("clark2019/figure1", "clark2019/figure5", "kovaleva2019/figure1", "kovaleva2019/figure4", "guan2020/figure1"),
-        *("tenney2019/figure3", "atlas/measures"),
-    }
-    for owner, artifact in artifacts():
-        assert set(artifact.text_files) <= set(artifact.files), f"{owner.id}/{artifact.id}"
-
-
-def test_cells_show_what_is_in_them():
-    frame = pd.DataFrame({"a_b": ["x|y", "*_<"], "n": [3.0, math.nan], "p": [0.01234, math.inf]})
-    lines = frame_table(frame).splitlines()
-    assert lines[0] == "| a b | n | p |"
-    assert lines[2:] == ["| x\\|y | 3 | 0.0123 |", "| \\*\\_&lt; |  | inf |"]

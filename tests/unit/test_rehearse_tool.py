@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from rehearsal_corpora.models import Shape, write_bert, write_marian
-from rehearsal_corpora.texts import Texts
 from rules_text import ROOT
 
-from attention_atlas.models.card import read_card
-from attention_atlas.models.loading import describe, load_model, load_trained
+from attention_atlas.io.files import write_text
 from attention_atlas.workflow.config import read_configuration, resolve
 from tools import rehearse
 from tools.rehearse import REASONS, RUN, configuration, faults, prepare
-
-ENTRY = {"init": "pretrained", "seed": 0, "dtype": "float32"}
 
 
 @pytest.fixture
@@ -44,47 +37,26 @@ def test_a_second_start_keeps_stand_ins_and_results_of_the_same_code(tmp_path, w
     prepare(folder)
     assert len(writings) == 2
     assert not (folder / "results").exists()
-
-
-def test_stand_ins_that_were_cut_off_are_written_anew(tmp_path, writings):
-    folder = tmp_path / "rehearsal"
-    prepare(folder)
     (folder / "stand-ins.json").unlink()
     prepare(folder)
-    assert len(writings) == 2
+    assert len(writings) == 3, "what was cut off is written anew"
 
 
-def dropped_table(folder, reasons):
-    table = folder / "results" / RUN / "examples/m/c/0.dropped.tsv"
-    table.parent.mkdir(parents=True, exist_ok=True)
-    table.write_text("record\treason\n" + "".join(f"0\t{reason}\n" for reason in reasons))
-
-
-def test_a_quirk_that_no_reader_has_counted_is_a_fault(tmp_path):
-    (tmp_path / "results" / RUN).mkdir(parents=True)
-    values = "id\tverdict\tobstacle\na\tnot comparable\tgenerated stand-ins\n"
-    (tmp_path / "results" / RUN / "comparison.tsv").write_text(values)
-    dropped_table(tmp_path, REASONS)
-    assert faults(tmp_path) == []
-    dropped_table(tmp_path, REASONS[1:])
-    assert [sentence.split(": ", 1)[1] for sentence in faults(tmp_path)] == [
-        "no record was dropped for the reason 'several roots'."
-    ]
-
-
-def test_a_number_that_is_called_a_match_is_a_fault(tmp_path):
-    dropped_table(tmp_path, REASONS)
-    table = tmp_path / "results" / RUN / "comparison.tsv"
-    rows = ["id\tverdict\tobstacle", "a\tnot comparable\tgenerated stand-ins", "b\tnot comparable\t"]
-    table.write_text("\n".join(rows) + "\n")
-    assert faults(tmp_path) == []
-    table.write_text("\n".join([*rows, "c\tmatch\t", "d\tdiffers\t"]) + "\n")
-    assert [sentence.split(": ", 1)[1] for sentence in faults(tmp_path)] == [
-        "1 values have the verdict 'match'.",
-        "1 values have the verdict 'differs'.",
-    ]
-    table.write_text("\n".join([rows[0], rows[2]]) + "\n")
-    assert "no value would be compared" in faults(tmp_path)[0]
+@pytest.mark.parametrize(
+    ("verdicts", "reasons", "expected"),
+    [
+        ("nn", REASONS, []),
+        ("nn", REASONS[1:], ["no record was dropped for the reason 'several roots'."]),
+        ("nmd", REASONS, ["1 values have the verdict 'match'.", "1 values have the verdict 'differs'."]),
+        ("-", REASONS, ["no value would be compared with the run paper's models and corpora."]),
+    ],
+)
+def test_faults_of_a_rehearsal(tmp_path, verdicts, reasons, expected):
+    rows = {"n": "not comparable\tgenerated stand-ins", "m": "match\t", "d": "differs\t", "-": "not comparable\t"}
+    folder = tmp_path / "results" / RUN
+    write_text(folder / "comparison.tsv", "id\tverdict\tobstacle\n" + "".join(f"{key}\t{rows[key]}\n" for key in verdicts))
+    write_text(folder / "examples/m/c/0.dropped.tsv", "record\treason\n" + "".join(f"0\t{reason}\n" for reason in reasons))
+    assert [sentence.split(": ", 1)[1] for sentence in faults(tmp_path)] == expected
 
 
 def test_the_run_differs_from_paper_in_sizes_and_draws_alone():
@@ -108,31 +80,3 @@ def test_the_run_differs_from_paper_in_sizes_and_draws_alone():
             overlaid = changed[registry][name]
             assert set(entry["source"]) == set(overlaid["source"]), name
             assert all(entry.get(key) == overlaid.get(key) for key in ("reader", "task", "layers", "heads", "reference")), name
-
-
-@pytest.mark.parametrize(("kind", "task"), [("BertForPreTraining", None), ("BertForQuestionAnswering", "questions")])
-def test_a_small_bert_has_the_hubs_files_and_its_shape(tmp_path, kind, task):
-    shape = Shape(3, 4, 2)
-    write_bert(tmp_path / "model", shape, ["The cat sleeps.", "A dog barks at cats."], 1, kind)
-    names = {path.name for path in (tmp_path / "model").iterdir()}
-    assert {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "vocab.txt"} <= names
-    assert (tmp_path / "model/vocab.txt").read_text().startswith("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n")
-    entry = ENTRY | {"source": {"path": str(tmp_path / "model")}, "layers": 3, "heads": 4, "hidden_size": 8}
-    describe("small", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
-    card = read_card(tmp_path / "card.json")
-    assert (card.layers, card.heads, card.max_tokens, card.cls, card.sep) == (3, 4, 512, "[CLS]", "[SEP]")
-    model = load_trained(entry, task) if task else load_model(entry)
-    assert model.config.hidden_size == shape.hidden_size == 8
-
-
-def test_a_small_marian_has_the_hubs_files_and_no_tokenizer_of_one_file(tmp_path):
-    write_marian(tmp_path / "model", Shape(2, 4, 4), Texts(pairs=120).translated, 1)
-    names = {path.name for path in (tmp_path / "model").iterdir()}
-    assert {"config.json", "model.safetensors", "source.spm", "target.spm", "vocab.json", "tokenizer_config.json"} <= names
-    assert "tokenizer.json" not in names
-    vocabulary = json.loads((tmp_path / "model/vocab.json").read_text())
-    assert sorted(vocabulary.values()) == list(range(len(vocabulary)))
-    entry = ENTRY | {"source": {"path": str(tmp_path / "model")}, "layers": 2, "heads": 4, "hidden_size": 16}
-    describe("small", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
-    card = read_card(tmp_path / "card.json")
-    assert (card.model_type, card.layers, card.heads) == ("marian", 2, 4)

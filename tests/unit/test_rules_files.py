@@ -12,44 +12,9 @@ from attention_atlas.workflow.shown import full_name, shown
 from attention_atlas.workflow.study import studies
 
 STUDIES = {path.stem: path for path in RULES if path.stem in studies()}
-LONGEST = 10
 """Lines of a function in a file of rules, at most."""
 _CALL = re.compile(r'\.parameters\(\s*\*?\(?"(\w+):')
 """Module of the function that a rule calls."""
-
-
-def functions(text: str) -> list[str]:
-    """The functions that a file defines, each with its lines up to the next line that stands no further in."""
-    lines, definitions = text.splitlines(), []
-    for start, line in enumerate(lines):
-        if re.match(r"\s*(async )?def ", line):
-            depth = len(line) - len(line.lstrip())
-            after = (n for n, later in enumerate(lines[start + 1 :], start + 1) if later.strip())
-            end = next((n for n in after if len(lines[n]) - len(lines[n].lstrip()) <= depth), len(lines))
-            definitions.append("\n".join(lines[start:end]).rstrip())
-    return definitions
-
-
-def lambdas(text: str) -> list[str]:
-    """The lambdas of a file, each up to where its line ends."""
-    return re.findall(r"\blambda\b[^\n]*", text)
-
-
-def test_the_cutting_of_files_finds_functions_and_their_lines():
-    assert functions("def a(x):\n    return x\n\n\nrule b:\n    input: f\n") == ["def a(x):\n    return x"]
-    assert functions("if x:\n    def a():\n        y\n\n        z\nb\n") == ["    def a():\n        y\n\n        z"]
-
-
-def test_rules_hold_next_to_no_python():
-    texts = [text_of(path) for path in (SNAKEFILE, *RULES)]
-    every = [function for text in texts for function in functions(text)]
-    assert len(every) <= 30
-    assert not [function for function in every if len(function.splitlines()) > LONGEST]
-    for text in texts:
-        for written in lambdas(text):
-            # Its brackets close on the line on which it stands, and something follows its colon.
-            assert written.count("(") <= written.count(")"), written
-            assert re.search(r":\s*\S", written), written
 
 
 def test_every_study_has_a_file_of_rules_with_its_name_and_no_other_file_is_one():
@@ -130,3 +95,21 @@ for name in sys.argv[1:]:
         [sys.executable, "-c", program, *paths, *modules], check=False, capture_output=True, text=True, env=os.environ | library
     )
     assert done.returncode == 0, done.stderr
+
+
+def imported(modules: list[str], among: tuple[str, ...]) -> str:
+    """Those of some libraries that importing modules loads."""
+    code = "import sys, " + ", ".join(modules) + f"\nprint(*(name for name in {among!r} if name in sys.modules))"
+    library = {"PYTHONPATH": str(ROOT / "workflow" / "lib")}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=library).stdout.strip()
+
+
+def test_neither_the_start_nor_jobs_of_tables_import_what_takes_seconds():
+    start = [f"attention_atlas.workflow.{name}" for name in ("artifacts", "job", "study_inputs")]
+    assert imported(start, ("numpy", "pandas", "pyarrow", "tokenizers", "torch", "transformers")) == ""
+    shows = [(item.kind, full_name(item.call).partition(":")[0]) for study in studies() for item in shown(study)]
+    # The page of the atlas takes two colour maps from matplotlib.
+    tables = {module for kind, module in shows if kind != "figure"} - {"attention_atlas.atlas.page"}
+    assert imported(sorted(tables), ("matplotlib", "seaborn", "torch", "transformers")) == ""
+    figures = sorted({module for kind, module in shows if kind == "figure"})
+    assert imported(figures, ("seaborn", "datasets", "sklearn", "torch", "transformers")) == "seaborn"

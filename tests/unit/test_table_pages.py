@@ -1,9 +1,6 @@
 """Pages of tables: their structure, and sorting, filtering and folding in a real browser, where there is one."""
 
-import os
 import re
-import subprocess
-import sys
 from html import unescape
 from itertools import cycle
 
@@ -12,11 +9,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from page_cells import cells, headings
 
-from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import ASSETS, RESOURCES
 from attention_atlas.io.html_tables import BAD, GOOD, LONG, OPEN, Layout, Table, installed_text
-from attention_atlas.published.compare import COLOURS, COLUMNS, VERDICTS, claim_table, value_table
-from attention_atlas.scoreboard.tables import CLAIMS
+from attention_atlas.published.compare import COLOURS, COLUMNS, VERDICTS, value_table
 
 VERDICT_COLOURS = {"match": GOOD, "differs": BAD, "undecided": OPEN}
 LAYOUT = Layout("place", {"verdict": VERDICT_COLOURS}, ("why",))
@@ -52,13 +46,6 @@ def test_only_long_tables_carry_the_library(tmp_path):
     assert "DataTables" not in short
     assert len(short) < 60_000
     assert 500_000 < len(long) < 900_000
-
-
-def test_a_missing_library_is_named(tmp_path):
-    with pytest.raises(AtlasError, match="the package itables with nothing is not installed: pip install itables"):
-        installed_text("itables", "nothing")
-    with pytest.raises(AtlasError, match="pip install no-such-package"):
-        installed_text("no-such-package", "dt_bundle.js")
 
 
 @pytest.mark.parametrize("count", [5, LONG + 1])
@@ -102,16 +89,6 @@ def test_the_verdict_is_among_the_first_columns_with_a_word_and_a_colour(tmp_pat
         assert row[5] == "1 to 2.5"
     assert "data-role='group'" in page
     assert COLOURS.keys() == VERDICTS.keys()
-
-
-CLAIMED = ("above", 0.0, 0.5, 1.5, 0.95, 9, "sentences")
-
-
-def test_claims_show_the_verdict_first(tmp_path):
-    claims = pd.DataFrame([["clark2019", "c", "o", "holds", "s", 1.0, *CLAIMED]], columns=CLAIMS)
-    for shown, first in ((claims, ["study", "verdict"]), (claims.drop(columns="study"), ["verdict", "claim"])):
-        claim_table(shown).write_page(tmp_path / "c.html", "t", ["n"])
-        assert headings((tmp_path / "c.html").read_text(encoding="utf-8"))[:2] == first
 
 
 def test_links_stand_below_the_heading_and_are_escaped(tmp_path):
@@ -217,18 +194,7 @@ def test_a_long_table_is_filtered_by_text_and_by_verdict(opened):
     assert shown(page, "verdict") == []
 
 
-def test_the_headings_of_a_long_table_stay_in_sight(opened):
-    page = opened(90)
-    page.get_by_role("button", name="Open all").click()
-    box = page.locator(".box")
-    box.evaluate("node => node.scrollTo(0, 800)")
-    assert box.evaluate("node => node.scrollTop") == 800
-    top = page.locator("thead th").first.bounding_box()["y"]
-    assert top == pytest.approx(box.bounding_box()["y"], abs=3)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("count", "width"), [(30, 390), (90, 390), (90, 1400)])
+@pytest.mark.parametrize(("count", "width", "scheme"), [(30, 390, "light"), (90, 390, "dark"), (90, 1400, "light")])
 def test_pages_fit_the_screen_and_pass_an_accessibility_check(opened, count, width, scheme):
     page = opened(count, width, scheme)
     if count > LONG:
@@ -237,19 +203,3 @@ def test_pages_fit_the_screen_and_pass_an_accessibility_check(opened, count, wid
     assert page.locator("thead th", has_text="verdict").bounding_box()["x"] < 390
     violations = Axe().run(page).response["violations"]
     assert {each["id"]: each["nodes"][0]["html"] for each in violations if each["impact"] in ("serious", "critical")} == {}
-
-
-def test_the_parts_of_pages_are_declared():
-    folder = {f"tables/{path}" for path in ("table.css", "short.js", "long.js")}
-    assert folder == set(ASSETS)
-
-
-def test_what_writes_pages_imports_neither_models_nor_figures():
-    code = (
-        "import sys\n"
-        "import attention_atlas.scoreboard.tables, attention_atlas.corpora.examples, attention_atlas.io.html_tables\n"
-        "print(sorted({'torch', 'transformers', 'matplotlib', 'seaborn', 'itables'} & set(sys.modules)))"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(RESOURCES.parent / "lib")}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

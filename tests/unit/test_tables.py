@@ -7,7 +7,7 @@ from page_cells import cells, headings
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Table
-from attention_atlas.io.tables import read_table, write_table
+from attention_atlas.io.tables import RunLabel, frame_table, joint_lines, read_table, write_table
 
 
 def test_bytes_of_a_table(tmp_path):
@@ -30,18 +30,13 @@ def test_bytes_of_a_table(tmp_path):
 
 
 def test_a_table_comes_back_as_it_was(tmp_path):
-    frame = pd.DataFrame({"relation": ["null", "nan", "NA", "None", "n/a", "all"], "value": [0.5, np.nan, 2.0, 3.0, 4.0, 5.0]})
+    relations = ["null", "nan", "NA", "None", "n/a", '"', "a\tb", '"x', "#"]
+    frame = pd.DataFrame({"relation": relations, "value": [0.5, np.nan, *map(float, range(7))]})
     write_table(frame, tmp_path / "t.tsv")
     back = read_table(tmp_path / "t.tsv", ["value", "relation"])
     pd.testing.assert_frame_equal(back, frame)
     write_table(back, tmp_path / "again.tsv")
     assert (tmp_path / "again.tsv").read_bytes() == (tmp_path / "t.tsv").read_bytes()
-
-
-def test_quotes_and_tabs_in_cells_come_back(tmp_path):
-    frame = pd.DataFrame({"token": ['"', "'", "a\tb", '"x', "#"], "n": range(5)})
-    write_table(frame, tmp_path / "t.tsv")
-    assert read_table(tmp_path / "t.tsv")["token"].tolist() == frame["token"].tolist()
 
 
 def test_a_missing_column_is_named_with_the_file(tmp_path):
@@ -99,13 +94,18 @@ def test_page_shows_every_row_and_every_word(tmp_path):
     assert [row[1] for row in rows] == frame["text"].tolist()
 
 
-def test_page_stands_alone_and_is_stable(tmp_path):
-    frame = pd.DataFrame({"a": [1.0]})
-    for name in ("one.html", "two.html"):
-        Table(frame).write_page(tmp_path / name, "t", ["note"])
-    page = (tmp_path / "one.html").read_text(encoding="utf-8")
-    assert (tmp_path / "two.html").read_text(encoding="utf-8") == page
-    assert page.startswith("<!doctype html>")
-    assert "charset='utf-8'" in page
-    assert "http" not in page
-    assert "src=" not in page
+def test_cells_of_markdown_show_what_is_in_them():
+    frame = pd.DataFrame({"a_b": ["x|y", "*_<"], "n": [3.0, np.nan], "p": [0.01234, np.inf]})
+    lines = frame_table(frame).splitlines()
+    assert lines[0] == "| a b | n | p |"
+    assert lines[2:] == ["| x\\|y | 3 | 0.0123 |", "| \\*\\_&lt; |  | inf |"]
+
+
+def test_each_setting_of_a_run_is_named_once_and_so_is_each_caveat():
+    sample, converted = RunLabel("Run", "m", "text", sample=True), RunLabel("Run", "a", "t", converted=True)
+    caveat = "Generated text: not the papers' data, numbers are not comparable."
+    labels = [sample, RunLabel("Run", "m", "pairs", sample=True), RunLabel("Run", "second", "text", sample=True)]
+    assert joint_lines(labels) == ["Run: m on text; pairs.", "Run: second on text.", caveat]
+    assert joint_lines([sample, sample]) == [sample.line] == [f"Run: m on text. {caveat}"]
+    assert joint_lines([RunLabel("Run", "a", "t"), RunLabel("Run", "b", "t")]) == ["Run: a on t.", "Run: b on t."]
+    assert joint_lines([converted, sample])[-1] == f"{converted.caveats[0]} {caveat}"

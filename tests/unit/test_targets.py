@@ -1,5 +1,6 @@
 """What the target rules build: artefacts and caches of the target runs, and what is done about missing files."""
 
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -8,50 +9,40 @@ from small_config import SMALL, changed, give_model
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019 import study as kovaleva_study
+from attention_atlas.workflow import shared_inputs
 from attention_atlas.workflow.artifacts import Targets, built_tables
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.requirements import missing_for, without_missing
-from attention_atlas.workflow.resources import forecast, pending
-from attention_atlas.workflow.study import extracted, is_part_of, study
+from attention_atlas.workflow.requirements import MISSING, required_for, without_missing
+from attention_atlas.workflow.shared_inputs import SharedInputs, bytes_of_maps, cache_bytes, disk_shortage, pending
+from attention_atlas.workflow.study import study
+from attention_atlas.workflow.study_inputs import StudyInputs
 
 CLARK = study("clark2019")
 TREES = "corpus trees: nowhere/trees.conllu does not exist."
 
 
-class Warnings(list):
-    """What a run was warned of."""
-
-    def __call__(self, sentence: str) -> None:
-        self.append(sentence)
+def targets(**changes) -> tuple[Targets, list[str]]:
+    """Those of the shipped configuration, and what the user is warned of."""
+    return targets_of(shipped_copy() | changes)
 
 
-def targets(**changes) -> tuple[Targets, Warnings]:
-    warned = Warnings()
-    named = shipped_copy() | changes
-    return Targets(without_missing(named), warned, named), warned
+def small(missing: str = "error", **changes) -> tuple[Targets, list[str]]:
+    return targets_of(resolve(SMALL | {"missing": missing} | changes))
 
 
-def small(missing: str = "error", **changes) -> tuple[Targets, Warnings]:
-    warned = Warnings()
-    named = resolve(SMALL | {"missing": missing} | changes)
-    return Targets(without_missing(named), warned, named), warned
+def targets_of(named) -> tuple[Targets, list[str]]:
+    warned: list[str] = []
+    return Targets(without_missing(named), warned.append, named), warned
+
+
+def missing_for(config, run, study, artifact):
+    return {title: one for title, one in required_for(config, run, study, artifact).items() if one.state == MISSING}
 
 
 def put(folder, *names) -> None:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
-
-
-def test_an_artefact_is_part_of_a_run_that_names_all_it_needs():
-    config = resolve(SMALL)
-    parts = {artifact.id for artifact in CLARK.artifacts if is_part_of(config, "one", CLARK, artifact)}
-    assert "options" in parts
-    assert not {"table2", "gap", "table3"} & parts
-    # A second model is no corpus, but needed all the same.
-    tenney = study("tenney2019")
-    figure = tenney.artifact("figure_a3")
-    assert [is_part_of(shipped(), run, tenney, figure) for run in ("sample", "laptop", "paper")] == [True, False, True]
 
 
 def test_files_of_an_artefact_that_are_missing(without_files):
@@ -62,9 +53,6 @@ def test_files_of_an_artefact_that_are_missing(without_files):
     assert {title: one.sentence for title, one in missing["table1"].items()} == {"corpus trees": TREES}
     assert missing["options"] == missing["table1"]
     assert missing["figure2"] == {}
-    # Corpora that an artefact uses where a run names them count as well.
-    table3 = missing_for(shipped(), "paper", CLARK, CLARK.artifact("table3"))
-    assert set(table3) == {"corpus wsj-dev", "corpus wsj-train", "corpus glove-6b-100d"}
     # So do those that a study reads for every artefact, its models, and what these are trained on.
     guan = study("guan2020")
     missing = {}
@@ -87,8 +75,7 @@ def test_files_of_an_artefact_that_are_missing(without_files):
 def test_artefacts_by_kind_and_study():
     built_targets, warned = targets()
     everything, tables, figures = (built_targets.artifacts(kind=kind)(wildcards()) for kind in (None, "table", "figure"))
-    assert set(tables) | set(figures) == set(everything)
-    assert not set(tables) & set(figures)
+    assert sorted([*tables, *figures]) == sorted(everything)
     assert "results/sample/clark2019/figure2.pdf" in figures
     assert "results/sample/clark2019/table1.html" in tables
     clark = built_targets.artifacts(study="clark2019")(wildcards())
@@ -97,20 +84,12 @@ def test_artefacts_by_kind_and_study():
     assert built_targets.artifacts(study="scoreboard")(wildcards()) == [
         f"results/sample/{name}.{suffix}" for name in ("scoreboard", "comparison", "claims") for suffix in ("tsv", "html")
     ]
-    both = built_targets.artifacts(kind="figure", study="tenney2019")(wildcards())
-    assert both == [path for path in figures if "/tenney2019/" in path]
     assert warned == []
-
-
-@pytest.mark.usefixtures("at_root")
-def test_every_target_run_is_built_and_no_other():
-    built_targets, _ = targets(targets=["any", "sample"])
-    paths = built_targets.artifacts(study="guan2020")(wildcards()) + built_targets.artifacts(study="clark2019")(wildcards())
     # The run `any` has nothing of Guan et al., and no corpus of segments.
+    both, _ = targets(targets=["any", "sample"])
+    paths = both.artifacts(study="guan2020")(wildcards()) + both.artifacts(study="clark2019")(wildcards())
     assert {path.split("/")[1] for path in paths} == {"any", "sample"}
     assert not [path for path in paths if path.startswith(("results/any/guan2020", "results/any/clark2019/figure2."))]
-    assert "results/any/clark2019/table2.tsv" in paths
-    assert "results/any/clark2019/gap.tsv" not in paths
 
 
 def test_missing_files_are_an_error_that_names_them(without_files):
@@ -124,7 +103,6 @@ def test_missing_files_are_an_error_that_names_them(without_files):
     assert line.startswith(
         f"- {TREES} Licence: LDC99T42. Expected layout: ten columns. Needed by: clark2019: figure5, figure6, table1,"
     )
-    assert "make check RUN=" in last
     assert "missing: skip" in last
     assert warned == []
     # What does not need them can be built by itself.
@@ -146,27 +124,6 @@ def test_what_needs_missing_files_is_skipped_with_a_warning(without_files):
     put(without_files, "nowhere/trees.conllu")
     assert "results/one/clark2019/table1.tsv" in built_targets.artifacts()(wildcards())
     assert len(warned) == 1
-
-
-def test_an_optional_file_may_be_missing_whatever_the_configuration_says(without_files):
-    built_targets, warned = targets(targets=["laptop"])
-    paths = built_targets.artifacts(study="kovaleva2019")(wildcards())
-    assert "results/laptop/kovaleva2019/figure5.svg" in paths
-    assert not [path for path in paths if "figure3" in path or "figure4" in path]
-    assert warned[-1].splitlines()[1].startswith("- corpus framenet-473: licensed/framenet_473.json")
-    # A file that is not optional is an error beside it, and only that one is named.
-    built_targets, _ = targets(targets=["laptop", "paper"])
-    with pytest.raises(AtlasError, match="wsj-dev") as caught:
-        built_targets.artifacts()(wildcards())
-    assert "framenet-473" not in str(caught.value)
-
-
-@pytest.mark.parametrize("run", ["laptop", "open"])
-def test_open_runs_need_no_file_of_the_users(without_files, run):
-    built_targets, warned = targets(targets=[run])
-    paths = built_targets.artifacts()(wildcards())
-    assert f"results/{run}/tenney2019/figure2.svg" in paths
-    assert [sentence for sentence in warned if "framenet-473" in sentence]
 
 
 @pytest.mark.parametrize(("installed", "expected"), [(False, 1), (True, 0)])
@@ -196,7 +153,6 @@ def test_tables_that_overviews_are_made_from(without_files):
 def test_attention_caches_of_the_target_runs(without_files):
     built_targets, _ = targets()
     paths = built_targets.attention(wildcards())
-    assert len(set(paths)) == len(paths)
     assert "results/sample/attention/minilm-squad/sample-questions/0.safetensors" in paths
     assert "results/sample/attention/minilm-random-1/sample-trees-train/0.safetensors" in paths
     # Michel et al. and Tenney et al. read no cached attention.
@@ -209,41 +165,48 @@ def test_attention_caches_of_the_target_runs(without_files):
         small()[0].attention(wildcards())
 
 
-def test_no_more_shards_are_cached_than_a_study_reads():
-    built_targets, _ = targets(targets=["laptop"])
-    built_targets.config["runs"]["laptop"] = {
-        key: built_targets.config["runs"]["laptop"][key] for key in ("model", "limits", "guan2020")
-    }
-    built_targets.config["runs"]["laptop"]["guan2020"]["samples"] = 150
-    questions = [path for path in built_targets.attention(wildcards()) if "/minilm/xquad-en/" in path]
-    assert questions == [f"results/laptop/attention/minilm/xquad-en/{shard}.safetensors" for shard in range(2)]
+def test_amounts_grow_with_each_attempt_and_memory_with_the_model():
+    place = wildcards("sample", model="minilm", corpus="sample-trees")
+    large = shipped_copy()
+    for model in large["models"].values():
+        model["hidden_size"] *= 4
+        model["heads"] *= 4
+    assert [shared_inputs.memory(700)(place, attempt) for attempt in (1, 2, 3)] == [700, 1400, 2100]
+    for megabytes in (
+        lambda config: SharedInputs(config).path_memory,
+        lambda config: StudyInputs(config, "clark2019").model_memory(),
+        lambda config: StudyInputs(config, "clark2019").map_memory("dependencies", 2000),
+    ):
+        first, second = (megabytes(shipped())(place, attempt) for attempt in (1, 2))
+        assert second == 2 * first > 1000
+        assert megabytes(large)(place, 1) > first
 
 
-def test_the_forecast_counts_each_cache_once():
+@pytest.mark.parametrize(("device", "here", "asked"), [("cuda", 0, 1), ("cpu", 1, 0), ("auto", 1, 1), ("auto", 0, 0)])
+def test_a_gpu_is_asked_for_where_one_is_wanted_or_here(monkeypatch, device, here, asked):
+    monkeypatch.setattr(shared_inputs, "gpu_here", lambda: bool(here))
+    assert shared_inputs.gpus({"device": device}) == asked
+
+
+def test_the_disk_must_hold_each_cache_once(monkeypatch):
     config = resolve(changed("corpora/trees/source", {"sample": "sd.conllu"}))
-    config["corpora"]["trees"]["mean_tokens"] = config["corpora"]["pairs"]["mean_tokens"] = 64
+    config["corpora"]["trees"]["mean_tokens"] = 64
     extracting = [
-        SimpleNamespace(
-            rule=SimpleNamespace(name=rule), wildcards=SimpleNamespace(run="one", model="tiny", corpus=corpus, shard=shard)
-        )
+        SimpleNamespace(rule=SimpleNamespace(name=rule), wildcards=wildcards("one", model="tiny", corpus=corpus, shard=shard))
         for corpus in ("trees", "pairs")
-        for rule, shard in (("extract_attention", "0"), ("extract_attention", "1"))
+        for rule, shard in (("extract_attention", "0"), ("extract_attention", "1"), ("clark2019_table1", "0"))
     ]
-    # 10 records of 144 maps of 128 x 128 cells, two bytes each, for both corpora.
-    expected = 2 * 10 * 144 * 128 * 128 * 2 / 1e9
-    assert expected == pytest.approx(0.094, abs=1e-3)
-    for records in (10, 10_000):
-        config["corpora"]["pairs"]["limit"] = config["corpora"]["trees"]["limit"] = records
-        size = expected * records / 10
-        line = f"attention maps to extract: about {size / 4:.1f} GB in float16, at most {size:.1f} GB"
-        assert forecast(config, pending(extracting))[0] == line
-    # The same corpus in two studies is one cache, as large as the larger part that is read.
+    # 10 records of 144 maps of 64 x 64, or 128 x 128, cells of two bytes.
+    model = config["models"]["tiny"]
+    assert cache_bytes(model, 10, 64) == 10 * 144 * 64 * 64 * 2
+    needed = cache_bytes(model, 10, 64) + cache_bytes(model, 10, 128)
+    assert bytes_of_maps(config, pending(extracting)) == needed
+    # The same corpus in two studies is one cache.
     config["runs"]["one"]["atlas"] = {"sentences": "trees"}
-    assert forecast(config, pending(extracting))[0] == line
-    assert sorted(extracted(config, "one", "clark2019")) == [("tiny", "pairs", 10_000), ("tiny", "trees", 10_000)]
-    removing = forecast(config | {"keep_attention": False}, pending(extracting))[0]
-    assert removing == f"{line}; each shard is removed after its last reader"
-    # Only what is requested and not yet there counts.
-    half = f"attention maps to extract: about {size / 8:.1f} GB in float16, at most {size / 2:.1f} GB"
-    assert forecast(config, pending(extracting[:2]))[0] == half
-    assert forecast(config, pending([]))[0] == ""
+    assert bytes_of_maps(config, pending(extracting)) == needed
+    assert bytes_of_maps(config, pending(extracting[:3])) == cache_bytes(model, 10, 64)
+    assert bytes_of_maps(config, pending([])) == 0
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: SimpleNamespace(free=needed - 1))
+    assert "larger disk" in disk_shortage(config, needed)
+    assert disk_shortage(config, needed - 1) == ""
+    assert disk_shortage(config | {"keep_attention": False}, needed) == ""

@@ -11,13 +11,6 @@ from filelock import FileLock
 from workspaces import SMALL, Workspace, copy_workflow, small_run
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of the built run are long: all of them, so that nothing builds it without them."""
-    for item in items:
-        if isinstance(item, pytest.Function) and "done" in item.fixturenames:
-            item.add_marker(pytest.mark.long)
-
-
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
     """A fresh copy of the workflow."""
@@ -26,7 +19,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 @pytest.fixture(scope="session")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """A workspace in which the small sample run has been built, once for all processes of the tests; not to be changed."""
+    """A workspace with the small sample run, which has a job of every rule: built once for all tests, and not to be changed."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder, complete = shared / "small_run", shared / "small_run.complete"
@@ -37,3 +30,15 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
             small_run(folder).snakemake(*SMALL)
             complete.touch()
     return Workspace(folder)
+
+
+@pytest.fixture
+def copy(done: Workspace, tmp_path: Path) -> Workspace:
+    """A copy of the built workspace that a test may change; dates are kept, so nothing is to be done in it."""
+
+    def copied(source: str, place: str) -> None:
+        # Attention maps are replaced, never written into.
+        (os.link if source.endswith(".safetensors") else shutil.copy2)(source, place)
+
+    shutil.copytree(done.folder, tmp_path / "copy", copy_function=copied)
+    return Workspace(tmp_path / "copy")

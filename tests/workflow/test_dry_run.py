@@ -7,9 +7,6 @@ from planned_jobs import jobs_in
 from workspaces import Workspace
 
 from attention_atlas.workflow.config import read_configuration
-from attention_atlas.workflow.study import studies
-
-RULES = ("all", *studies(), "tables", "figures", "attention")
 
 
 def give_models(workspace: Workspace) -> None:
@@ -20,22 +17,6 @@ def give_models(workspace: Workspace) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             for name in ("config.json", "model.safetensors"):
                 (folder / name).write_text("{}", encoding="utf-8")
-
-
-def test_target_rules_can_be_planned(workspace):
-    assert set(RULES) <= workspace.jobs("--", *RULES).keys()
-
-
-def test_missing_licensed_file_is_named_with_licence_and_layout(workspace):
-    done = workspace.snakemake("--dry-run", "--config", "targets=[paper]", check=False)
-    assert done.returncode != 0
-    assert "licensed/wsj/dev.conllu does not exist" in done.stdout
-    assert "LDC99T42" in done.stdout
-    assert "basic Stanford Dependencies in columns 7-8" in done.stdout
-    assert "licensed/conll-2012/development does not exist" in done.stdout
-    assert "LDC2013T19" in done.stdout
-    assert "licensed/glue/MNLI/train.tsv does not exist" in done.stdout
-    assert "missing: skip" in done.stdout
 
 
 def test_skipping_missing_files_keeps_everything_else(workspace):
@@ -75,14 +56,6 @@ def absent_models(workspace):
     return "--configfile", "config.yaml", "mine.yaml"
 
 
-def test_missing_models_are_an_error_before_any_job(workspace, absent_models):
-    done = workspace.snakemake(*absent_models, check=False)
-    assert done.returncode != 0
-    assert "- model absent: the folder models/absent does not exist." in done.stdout
-    assert "- model absent-translator: the folder models/translator does not exist." in done.stdout
-    assert "Job stats" not in done.stdout
-
-
 def test_skipping_missing_models_plans_nothing_that_needs_them(workspace, absent_models):
     done = workspace.snakemake("--dry-run", *absent_models, "--config", "missing=skip")
     jobs = jobs_in(done.stdout)
@@ -113,36 +86,3 @@ def test_a_run_without_a_role_leaves_its_artefacts_out_and_says_so_when_asked(wo
     assert {"clark2019_table2", "clark2019_table3", "clark2019_gap"}.isdisjoint(jobs)
     done = workspace.snakemake("--dry-run", *files, "--", "results/mine/clark2019/table2.html", check=False)
     assert "runs.mine.clark2019 names no corpus for the role 'coreference', which this file needs" in done.stdout
-
-
-def test_a_typo_in_an_overlay_is_one_sentence_before_any_job(workspace):
-    overlay = workspace.folder / "mine.yaml"
-    overlay.write_text("runs: {mine: {extends: sample, clark2019: {dependencies: ewt}}}\n", encoding="utf-8")
-    done = workspace.snakemake("--configfile", "config.yaml", "mine.yaml", check=False)
-    assert done.returncode != 0
-    assert "config: runs.mine.clark2019.dependencies: there is no corpus 'ewt'" in done.stdout
-    assert "Job stats" not in done.stdout
-
-
-def test_another_model_is_an_overlay(workspace):
-    overlay = workspace.folder / "mine.yaml"
-    (workspace.folder / "my-model").mkdir()
-    for name in ("config.json", "model.safetensors"):
-        (workspace.folder / "my-model" / name).write_text("{}", encoding="utf-8")
-    overlay.write_text(
-        "targets: [mine]\n"
-        "models: {mine: {source: {path: my-model}, layers: 4, heads: 4}}\n"
-        "runs: {mine: {extends: sample, model: mine}}\n",
-        encoding="utf-8",
-    )
-    output = workspace.snakemake("--dry-run", "--configfile", "config.yaml", "mine.yaml").stdout
-    assert "results/mine/attention/mine/sample-trees/0.safetensors" in output
-    assert "clark2019_dropped" in output, "a run without a title is called by its name"
-
-
-def test_an_optional_file_that_is_not_there_leaves_its_figures_out(workspace):
-    done = workspace.snakemake("--dry-run", "--config", "targets=[laptop]", "--", "kovaleva2019")
-    assert "- corpus framenet-473: licensed/framenet_473.json does not exist." in done.stdout
-    rules = {job.rule for job in jobs_in(done.stdout)}
-    assert {"kovaleva2019_figure2", "kovaleva2019_comparison"} <= rules
-    assert {"kovaleva2019_frames", "kovaleva2019_figure3"}.isdisjoint(rules)

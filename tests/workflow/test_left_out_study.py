@@ -50,12 +50,3 @@ def test_without_a_study_all_others_are_planned_as_before(workspace, complete, s
     assert of_others(jobs) == of_others(complete)
     # Models, corpora and caches that nothing else reads are not made either; no job is new.
     assert all(count <= complete[rule] for rule, count in jobs.items())
-
-
-def test_a_run_that_names_a_study_which_is_not_there_is_told_so(workspace):
-    config = read_configuration(workspace.folder)
-    leave_out(workspace, "guan2020")
-    write_configuration(config, workspace.folder)
-    done = workspace.snakemake("--dry-run", check=False)
-    assert done.returncode != 0
-    assert "unknown key 'guan2020'" in done.stdout

@@ -104,12 +104,6 @@ def test_the_report_has_table_and_figure_with_their_captions(built, declared):
         assert f'"results/toy/toy2024/{name}"' in page
 
 
-def test_the_site_and_the_slurm_profile_get_their_rows(declared):
-    row = "| `toy2024` | Figure 1 | Attention to the same token, by head | `results/sample/toy2024/figure1.svg` |"
-    assert row in declared["targets"].splitlines()
-    assert "  - toy2024_pages=4" in declared["groups"].splitlines()
-
-
 def test_published_values_have_their_rows_in_the_scoreboard(built):
     folder = built.folder / "results/toy"
     values = pd.read_csv(folder / "comparison.tsv", sep="\t").set_index("id")

@@ -10,15 +10,14 @@ from typing import Any
 
 import pytest
 from planned_jobs import Job, planned_jobs
-from rules_text import RULES, rules_of
+from rules_text import every_rule
 from workspaces import ROOT
 
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.paths import shard_paths
 from attention_atlas.workflow.requirements import CORPUS, MODEL, required_for
-from attention_atlas.workflow.resources import caches
-from attention_atlas.workflow.shown import shown
-from attention_atlas.workflow.study import artifacts_of, studies
+from attention_atlas.workflow.shared_inputs import caches
+from attention_atlas.workflow.study import artifacts_of
 from tools.rehearse import RUN, configuration
 
 RUNS = ("sample", "laptop", "open", "paper")
@@ -48,11 +47,7 @@ def test_every_declared_file_is_planned(run):
 
 def test_every_rule_has_a_job_in_some_run():
     planned = {job.rule for run in RUNS for job in plan(run)[1]}
-    assert planned == {*(name for path in RULES for name in rules_of(path) if path.stem != "shown"), *rules_of_marks()}
-
-
-def rules_of_marks() -> set[str]:
-    return {f"{study}_{item.id}" for study in studies() for item in shown(study)}
+    assert planned == every_rule()
 
 
 @pytest.mark.parametrize("run", RUNS)
@@ -116,21 +111,3 @@ def test_every_kind_of_job_of_the_run_paper_is_rehearsed():
     paper, rehearsed = (kinds(plan(run)[1]) for run in ("paper", RUN))
     assert sorted(paper - rehearsed) == []
     assert len(paper) > 250
-
-
-def test_corpora_of_several_shards_have_two_and_models_of_several_seeds_two():
-    def shards(run: str) -> dict[str, int]:
-        numbers: dict[str, set[str]] = {}
-        for job in plan(run)[1]:
-            if job.rule == "build_examples":
-                numbers.setdefault(job.wildcards["corpus"], set()).add(job.wildcards["shard"])
-        return {corpus: min(len(numbered), 2 if run == "paper" else len(numbered)) for corpus, numbered in numbers.items()}
-
-    def seeds(run: str) -> list[int]:
-        config = plan(run)[0]
-        families = (config["runs"][run][study]["family"] for study in ("kovaleva2019", "stefanik2021"))
-        return [len(config["families"][family]["seeds"]) for family in families]
-
-    assert shards(RUN) == shards("paper")
-    assert seeds(RUN) == [2, 2]
-    assert min(seeds("paper")) > 2

@@ -12,10 +12,8 @@ import pytest
 import yaml
 from workspaces import ROOT
 
-from attention_atlas.workflow.config import read_schema
 from attention_atlas.workflow.study import artifacts, studies
 from tools.site_pages import sample_files
-from tools.site_settings import settings, settings_reference
 
 PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
@@ -85,14 +83,3 @@ def test_no_page_loads_anything_from_another_host(site):
 
 def test_no_generated_block_is_left_unfilled(site):
     assert not [path for path in site.rglob("*.html") if re.search(r"\{\{ \w+", path.read_text(encoding="utf-8"))]
-
-
-def test_every_key_of_the_schema_is_described_with_an_example():
-    schema = read_schema()
-    rows = [row for row in settings_reference().splitlines() if row.startswith("| `")]
-    assert len(rows) == len(list(settings(schema, schema)))
-    for row in rows:
-        cells = re.split(r"(?<!\\) \| ?", row.strip("|").strip() + " | ")
-        key, kind, meaning, example = cells[0], cells[1], cells[3], cells[4]
-        assert meaning.strip(), row
-        assert kind == "mapping" or example.startswith(f"`{key.strip('`').rpartition('.')[2]}: "), row

@@ -28,21 +28,3 @@ def test_maps_go_after_their_last_reader_and_the_table_is_the_same(tmp_path):
     # What has to be made again has its maps extracted again.
     (removing.folder / TABLE).unlink()
     assert removing.jobs(*WITHOUT_MAPS, "--", TABLE) == {"extract_attention": 2, "clark2019_dependencies": 1}
-
-
-@pytest.mark.long
-def test_the_target_attention_keeps_the_maps_that_it_asks_for(workspace):
-    (workspace.folder / "mine.yaml").write_text(
-        "targets: [mine]\n"
-        "keep_attention: false\n"
-        "corpora: {sample-trees: {limit: 8, shard: 8}}\n"
-        "runs: {mine: {model: minilm, clark2019: {dependencies: sample-trees}}}\n",
-        encoding="utf-8",
-    )
-    overlay = ("--configfile", "config.yaml", "mine.yaml")
-    workspace.snakemake(*overlay, "--", "attention")
-    shard = workspace.folder / "results/mine/attention/minilm/sample-trees/0.safetensors"
-    assert shard.is_file()
-    assert workspace.jobs(*overlay, "--", "attention") == {}
-    workspace.snakemake(*overlay, "--", "results/mine/clark2019/dependencies.tsv")
-    assert not shard.exists()

@@ -11,14 +11,12 @@ from pathlib import Path
 import pytest
 from workspaces import ROOT
 
-from attention_atlas.workflow.unfinished import Output, has_new_file, was_stopped
-
 SNAKEFILE = f"""
 import sys
 
 sys.path.insert(0, {str(ROOT / "workflow/lib")!r})
 
-from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
+from attention_atlas.workflow.job import rerun_unfinished_jobs
 
 if config["guarded"] and workflow.is_main_process:
     rerun_unfinished_jobs()
@@ -103,43 +101,3 @@ def test_deleted_files_of_a_finished_job_are_not_missed(folder):
     for name in ("counts.tsv", "scores.tsv"):
         (folder / name).unlink()
         assert jobs(folder, "first", "-n", counts=True) == set()
-
-
-FINISHED_LOG = "2026-01-01 00:00:00 INFO rule scores on Python 3.11.7, 1 threads\n2026-01-01 00:00:01 INFO done\n"
-STOPPED_LOG = FINISHED_LOG.splitlines()[0] + "\n2026-01-01 00:00:01 INFO 3 of 7\n"
-KEPT, MISSING, NEW = Output(True, True), Output(False, True), Output(False, False)
-EXPIRED = Output(False, False, temporary=True)
-
-
-@pytest.mark.parametrize(
-    ("log", "outputs", "expected"),
-    [
-        (None, [MISSING], False),
-        ("", [MISSING], False),
-        ("the log of another program\n", [MISSING], False),
-        (STOPPED_LOG, [MISSING, MISSING], True),
-        (STOPPED_LOG, [EXPIRED], True),
-        (STOPPED_LOG, [MISSING, KEPT], True),
-        (STOPPED_LOG, [KEPT, KEPT], False),
-        (FINISHED_LOG, [MISSING], False),
-    ],
-)
-def test_which_jobs_were_stopped(tmp_path, log, outputs, expected):
-    if log is not None:
-        (tmp_path / "scores.log").write_text(log, encoding="utf-8")
-    assert was_stopped(outputs, tmp_path / "scores.log") == expected
-
-
-@pytest.mark.parametrize(
-    ("outputs", "expected"),
-    [
-        ([KEPT, NEW], True),
-        ([KEPT, MISSING], False),
-        ([KEPT, EXPIRED], False),
-        ([NEW, NEW], False),
-        ([MISSING, NEW], False),
-        ([Output(True, False), NEW], False),
-    ],
-)
-def test_which_jobs_have_a_new_file(outputs, expected):
-    assert has_new_file(outputs) == expected

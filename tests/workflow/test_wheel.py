@@ -20,24 +20,6 @@ pytestmark = pytest.mark.long
 PARTS = ("setup.py", "pyproject.toml", "README.md", "LICENSE", "workflow")
 SIZES = (5, 7, 4)
 LAYERS, HEADS = 2, 3
-READ = """
-import attention_atlas
-from attention_atlas.atlas.page import ASSETS
-from attention_atlas.io.files import RESOURCES, SCHEMAS
-from attention_atlas.published.values import load_digitised, load_published
-from attention_atlas.workflow.config import read_schema
-from attention_atlas.workflow.study import studies
-from sample_corpus.discourse import scenarios
-from sample_corpus.lexicon import lexicon, names, read_lexicon_file
-
-for study in studies().values():
-    assert study.overview or load_published(study.id)
-assert set(studies()) <= set(read_schema()["$defs"])
-assert len(load_digitised("fig5_cosine")) and scenarios()
-assert lexicon() and names() and read_lexicon_file("reviews.yaml") and read_lexicon_file("translation.yaml")
-assert (ASSETS / "page.html").is_file()
-print(attention_atlas.__file__, RESOURCES, SCHEMAS, sep="\\n")
-"""
 
 
 def python(folder: Path, interpreter: str | Path, *arguments: str | Path) -> str:
@@ -103,12 +85,6 @@ def test_all_data_files_are_in_the_wheel(wheel):
         wanted |= {f"{place}/{path.as_posix()}" for path in files if "__pycache__" not in path.parts}
     with zipfile.ZipFile(wheel) as archive:
         assert {name for name in archive.namelist() if ".dist-info/" not in name} == wanted
-
-
-def test_what_the_library_reads_is_found_in_the_installed_form(interpreter, tmp_path):
-    file, *folders = python(tmp_path, interpreter, "-c", READ).splitlines()
-    assert file.startswith(str(interpreter.parents[1]))
-    assert all(Path(folder).is_relative_to(Path(file).parent) for folder in folders)
 
 
 def test_the_dependencies_of_the_wheel_are_those_of_the_environments(wheel):

@@ -4,7 +4,7 @@
 
 from attention_atlas.atlas.study import mlm_head, random_scores
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.resources import gpus, minutes
+from attention_atlas.workflow.shared_inputs import gpus, minutes
 
 atlas = StudyInputs(config, "atlas")
 on_sentences = {"examples": atlas.examples("sentences"), "card": "results/{run}/models/{model}/card.json"}

@@ -1,9 +1,9 @@
 # Input: examples of a shard and the model. Output: the attention cache, which all studies share.
 
-from attention_atlas.workflow.resources import attention_output
+from attention_atlas.workflow.shared_inputs import attention_output
 from attention_atlas.workflow.shared_inputs import SharedInputs
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import gpus, minutes
+from attention_atlas.workflow.shared_inputs import gpus, minutes
 
 inputs = SharedInputs(config)
 

@@ -3,7 +3,7 @@
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 from attention_atlas.workflow.paths import one_of
-from attention_atlas.workflow.resources import gpus
+from attention_atlas.workflow.shared_inputs import gpus
 
 clark2019 = StudyInputs(config, "clark2019")
 PROBES = "results/{run}/clark2019/probes/{model}.tsv"

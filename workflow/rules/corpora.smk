@@ -2,7 +2,7 @@
 
 from attention_atlas.workflow.shared_inputs import SharedInputs
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import memory, minutes
+from attention_atlas.workflow.shared_inputs import memory, minutes
 from sample_corpus import LABELLED_TASKS
 
 inputs = SharedInputs(config)

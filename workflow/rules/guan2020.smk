@@ -2,7 +2,7 @@
 # Output: tables in results/{run}/guan2020, of which studies/guan2020/{tables,figures}.py make tables and figures.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.resources import gpus, memory, minutes
+from attention_atlas.workflow.shared_inputs import gpus, memory, minutes
 
 guan2020 = StudyInputs(config, "guan2020")
 FEATURES = "results/{run}/guan2020/features/{model}/{corpus}.safetensors"

@@ -2,7 +2,7 @@
 # examples of those tasks, sentences with frames. Output: what studies/kovaleva2019/{tables,figures}.py draw.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.resources import gpus, memory, minutes
+from attention_atlas.workflow.shared_inputs import gpus, minutes
 
 kovaleva2019 = StudyInputs(config, "kovaleva2019")
 predictions_by_task = kovaleva2019.of_group("tasks", "results/{run}/kovaleva2019/predictions/{task}.parquet")

@@ -1,7 +1,7 @@
 # What rules of studies take over by `use rule measured as x with:`, for the environments without and with torch: `run.py` calls the
 # function that their `params` name. Resources are those of a job that reads tables; a rule that states some states all.
 
-from attention_atlas.workflow.resources import gpus, memory, minutes
+from attention_atlas.workflow.shared_inputs import gpus, memory, minutes
 
 
 rule measured:

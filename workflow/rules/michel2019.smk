@@ -3,7 +3,7 @@
 
 from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
 from attention_atlas.workflow.study_inputs import StudyInputs
-from attention_atlas.workflow.resources import gpus, memory, minutes
+from attention_atlas.workflow.shared_inputs import gpus, minutes
 
 michel2019 = StudyInputs(config, "michel2019")
 MASKED, PRUNED = "results/{run}/michel2019/masked/{experiment}", "results/{run}/michel2019/pruned/{experiment}"

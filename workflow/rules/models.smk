@@ -4,7 +4,7 @@
 from attention_atlas.workflow.shared_inputs import SharedInputs
 from attention_atlas.workflow.paths import one_of
 from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.resources import gpus, memory, minutes
+from attention_atlas.workflow.shared_inputs import gpus, memory, minutes
 
 inputs = SharedInputs(config)
 FOLDER = "results/{run}/models/{model}"

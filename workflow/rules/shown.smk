@@ -1,7 +1,7 @@
 # Tables, figures and pages: a rule for each function that a study marks with @table, @figure or @page. Input: its tables.
 # Output: results/{run}/{study}.
 
-from attention_atlas.workflow.resources import memory, minutes
+from attention_atlas.workflow.shared_inputs import memory, minutes
 from attention_atlas.workflow.shown import shown
 from attention_atlas.workflow.study import studies
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves

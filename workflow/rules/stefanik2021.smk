@@ -2,7 +2,7 @@
 # tables in results/{run}/stefanik2021, of which studies/stefanik2021/{tables,figures}.py make tables and figures.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.resources import gpus, minutes
+from attention_atlas.workflow.shared_inputs import gpus, minutes
 
 stefanik2021 = StudyInputs(config, "stefanik2021")
 FIT = ("folds", "l2_penalty", "fits", "permutations", "resamples", "seed")

@@ -1,7 +1,7 @@
 # Tenney et al. (2019). Input: models, and examples with the targets of tasks. Output: tables in results/{run}/tenney2019.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.resources import gpus, minutes
+from attention_atlas.workflow.shared_inputs import gpus, minutes
 
 tenney2019 = StudyInputs(config, "tenney2019")
 probed_corpora = tenney2019.corpora_in_path(

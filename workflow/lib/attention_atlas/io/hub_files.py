@@ -19,19 +19,6 @@ from attention_atlas.io.files import read_json, sha256
 from attention_atlas.io.messages import redacted
 
 MIRROR_VARIABLE = "ATLAS_DATA"
-
-
-def in_mirror(source: Mapping[str, Any], mirror: str | Path | None = None) -> Path | None:
-    """Path of a source in the mirror folder (default: from the environment), None without a mirror or a path in it."""
-    folder = mirror or os.environ.get(MIRROR_VARIABLE)
-    return Path(folder, source["mirror"]) if folder and "mirror" in source else None
-
-
-def repository_in_mirror(kind: str, repository: str, mirror: str | Path | None = None) -> Path | None:
-    """Path of a hub repository in the mirror folder: hub/models/OWNER/NAME or hub/datasets/OWNER/NAME."""
-    return in_mirror({"mirror": f"hub/{kind}/{repository}"}, mirror)
-
-
 _log = logging.getLogger(__name__)
 MODELS, DATASETS = "models", "datasets"  # kinds of repositories
 _COMMIT = re.compile("[0-9a-f]{40}")
@@ -42,8 +29,13 @@ _LOCAL_MODELS = "models"
 """Folder of the working directory in which a user may put a model under its name on the hub, without its owner."""
 
 
+def in_mirror(source: Mapping[str, Any], mirror: str | Path | None = None) -> Path | None:
+    """Path of a source in the mirror folder (default: from the environment), None without a mirror or a path in it."""
+    folder = mirror or os.environ.get(MIRROR_VARIABLE)
+    return Path(folder, source["mirror"]) if folder and "mirror" in source else None
+
+
 def is_commit(reference: str) -> bool:
-    """Whether a reference is a commit (40 hex digits), not a branch or tag."""
     return _COMMIT.fullmatch(reference) is not None
 
 
@@ -102,7 +94,9 @@ def fetch(kind: str, source: Mapping[str, Any], needed: Collection[str]) -> Path
         from huggingface_hub import snapshot_download
 
         return Path(
-            snapshot_download(str(source["hub"]), repo_type=_repo_type(kind), revision=commit, allow_patterns=list(needed))
+            snapshot_download(
+                str(source["hub"]), repo_type=kind.removesuffix("s"), revision=commit, allow_patterns=list(needed)
+            )
         )
     except Exception as error:  # the hub client raises a dozen kinds
         raise refusal(kind, source, error) from error
@@ -117,7 +111,7 @@ def resolved_commit(kind: str, source: Mapping[str, Any]) -> str:
         from huggingface_hub import HfApi
 
         name, reference = str(source["hub"]), reference_of(source)
-        return str(HfApi().resolve_revision(name, repo_type=_repo_type(kind), revision=reference).resolved)
+        return str(HfApi().resolve_revision(name, repo_type=kind.removesuffix("s"), revision=reference).resolved)
     except Exception as error:  # the hub client raises a dozen kinds
         raise refusal(kind, source, error) from error
 
@@ -182,7 +176,7 @@ def _placed(kind: str, source: Mapping[str, Any], mirror: str | Path | None = No
     if _REPOSITORY.fullmatch(repository):
         if kind == MODELS and "revision" not in source:
             folders.append(Path(_LOCAL_MODELS, repository.rpartition("/")[2]))
-        mirrored = repository_in_mirror(kind, repository, mirror)
+        mirrored = in_mirror({"mirror": f"hub/{kind}/{repository}"}, mirror)
         folders += [mirrored] if mirrored is not None else []
     return [folder for folder in folders if folder.is_dir()]
 
@@ -194,10 +188,6 @@ def _cached(kind: str, repository: str) -> Path:
     return Path(os.path.expandvars(cache)).expanduser() / "--".join((kind, *repository.split("/")))
 
 
-def _repo_type(kind: str) -> str:
-    return kind.removesuffix("s")
-
-
 def _noted(note: Path) -> tuple[str, str]:
     """Commit and checksum of a file, as recorded when it was downloaded."""
     lines = [*note.read_text(encoding="utf-8").splitlines(), "", ""]
@@ -205,6 +195,5 @@ def _noted(note: Path) -> tuple[str, str]:
 
 
 def _git_checksum(file: Path) -> str:
-    """The git checksum of a file, which the hub uses for small files."""
     content = file.read_bytes() if file.stat().st_size < 1 << 26 else b""
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()

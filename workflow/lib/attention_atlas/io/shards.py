@@ -25,7 +25,6 @@ _HALF = np.dtype("<f2")
 
 
 def tensor_name(record: int) -> str:
-    """Name of a record's array."""
     return f"{record:08d}"
 
 
@@ -48,7 +47,6 @@ class ShardWriter:
         self._stream.write(np.ascontiguousarray(array, _HALF).data)
 
     def check_complete(self) -> None:
-        """Raise a ValueError if the array of a record has not been written."""
         if self._missing:
             raise ValueError(f"no array was written for records {sorted(self._missing)}")
 
@@ -114,5 +112,4 @@ def _checksum(path: str | Path) -> str:
 
 
 def damaged(path: str | Path, what: str) -> DamagedFile:
-    """The error of a shard that cannot be used."""
     return DamagedFile(path, f"this shard cannot be used ({what})")

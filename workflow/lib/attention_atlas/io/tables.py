@@ -20,10 +20,9 @@ class RunLabel:
     """Names of a run, its model and its corpus."""
 
     run: str
-    model: str  # model, corpus: names of the model and of the corpus
+    model: str
     corpus: str
-    # model_reference, corpus_reference: the published model and data set, if these are used exactly, otherwise ""
-    model_reference: str = ""
+    model_reference: str = ""  # the published model and data set, if these are used exactly
     corpus_reference: str = ""
     sample: bool = False
     converted: bool = False  # whether its relations were converted from Universal Dependencies
@@ -32,7 +31,7 @@ class RunLabel:
     @property
     def line(self) -> str:
         """One line below figures and above tables."""
-        return " ".join(filter(None, (self.names, *self.caveats)))
+        return " ".join((self.names, *self.caveats))
 
     @property
     def names(self) -> str:

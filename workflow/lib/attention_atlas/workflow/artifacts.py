@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -19,7 +18,7 @@ from attention_atlas.workflow.requirements import (
     missing_requirements,
     needed_resources,
 )
-from attention_atlas.workflow.resources import caches
+from attention_atlas.workflow.shared_inputs import caches
 from attention_atlas.workflow.study import Artifact, Study, artifacts_of, is_part_of, studies
 
 
@@ -31,13 +30,7 @@ class ListedArtifact:
     artifact: Artifact
     skipped: str = ""  # why the run does not build it; empty if it does
 
-    @property
-    def name(self) -> str:
-        """Study and artefact."""
-        return f"{self.study.id}/{self.artifact.id}"
-
     def paths(self, run: str) -> list[str]:
-        """Its files in a run."""
         return self.study.paths(self.artifact, run)
 
 
@@ -108,7 +101,6 @@ class Targets:
         return files
 
     def index_pages(self, wildcards: Any) -> list[str]:
-        """Index pages of all target runs."""
         return [studies()["scoreboard"].path("index.html", run) for run in study_runs(self.config, "scoreboard")]
 
     def attention(self, wildcards: Any) -> list[str]:
@@ -133,17 +125,15 @@ class Targets:
         if not missing:
             return
 
-        def listed(requirements: list[Requirement]) -> str:
-            return "\n".join(f"- {text}" for _, text in described(requirements))
-
         needed = [one for one in missing if not may_be_skipped(self.config, one)]
+        listed = "\n".join(f"- {text}" for _, text in described(needed or missing))
         if needed:
             raise AtlasError(
-                f"Missing, but needed by the target runs ({', '.join(self.config['targets'])}):\n{listed(needed)}\n"
+                f"Missing, but needed by the target runs ({', '.join(self.config['targets'])}):\n{listed}\n"
                 "Put each where it is expected (`make check RUN=...` says more), or set `missing: skip` to build everything "
                 "that does not need them."
             )
-        self._warn_once(f"missing; the artefacts that need these are skipped, or built without them:\n{listed(missing)}")
+        self._warn_once(f"missing; the artefacts that need these are skipped, or built without them:\n{listed}")
 
 
 Links = list[tuple[str, str]]  # text and address of each link
@@ -195,12 +185,6 @@ def summary(config: Config, failed: bool = False) -> str:
         lines += [f"{run}: {config['runs'][run].get('title', run)}", f"  {' and '.join(counts)}"]
         if skipped:
             lines.append(f"  {skipped} skipped: `make check RUN={run}` says why")
-        scoreboard = Path(f"results/{run}/scoreboard.tsv")
-        if scoreboard.is_file():
-            with scoreboard.open(encoding="utf-8", newline="") as rows:
-                total = next(row for row in csv.DictReader(rows, delimiter="\t") if row["study"] == "all")
-            verdicts = {name.removeprefix("claims_").replace("_", " "): name for name in total if name.startswith("claims_")}
-            lines.append(f"  claims: {', '.join(f'{total[name]} {verdict}' for verdict, name in verdicts.items())}")
         pages = {f"results/{run}/{page}": title for page, title in _PAGES.items()}
         lines += [f"  open {page} ({title})" for page, title in pages.items() if Path(page).is_file()]
     if failed:

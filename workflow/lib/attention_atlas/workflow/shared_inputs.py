@@ -1,15 +1,21 @@
-"""Inputs and parameters of the rules that all studies share: models, corpora, attention."""
+"""Inputs, parameters and resources (MiB, minutes, GPUs) of rules: of models, corpora and attention, which all studies share.
+
+A cluster's user changes a number with `--set-resources` or in the profile.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from attention_atlas.attention.batches import GRADIENT_TOKENS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.corpora.records import reader_module
-from attention_atlas.errors import AtlasError, did_you_mean
+from attention_atlas.errors import AtlasError
 from attention_atlas.io.hub_files import is_commit, reference_of
+from attention_atlas.models.devices import gpu_here
 from attention_atlas.workflow.paths import (
     Config,
     base_of,
@@ -19,10 +25,11 @@ from attention_atlas.workflow.paths import (
     keeps_epochs,
     limit_of,
     shard_paths,
+    study_runs,
 )
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.requirements import missing_requirements, raw_path
-from attention_atlas.workflow.resources import model_megabytes
+from attention_atlas.workflow.study import extracted, studies
 
 Wildcards = Any  # wildcards of a job: attributes by name (`snakemake.io.Wildcards`)
 Parameter = Callable[[Wildcards], Any]
@@ -30,41 +37,20 @@ WEIGHTS_KEYS = ("source", "sha256", "layers", "heads", "hidden_size", "init", "s
 """Keys of a model's registry entry that its weights depend on."""
 MODEL_SUFFIXES = (".json", ".safetensors", ".bin", ".txt", ".model", ".spm")
 """Endings of the files of a model: configuration, weights and what its tokenizer is made from."""
-NOT_IN_EXAMPLES = frozenset(
-    (
-        # Names and descriptions.
-        *("title", "reference", "licence", "accept_licence", "layout", "obtain", "optional", "tokenised", "relations"),
-        # How much of the corpus a run reads: with a larger limit, existing shards stay valid.
-        *("limit", "mean_tokens"),
-        # Cached maps.
-        "level",
-        # Files that are inputs of the job.
-        *("source", "trees", "translations"),
-    )
-)
+NOT_IN_EXAMPLES = {
+    *("title", "reference", "licence", "accept_licence", "layout", "obtain", "optional", "tokenised", "relations"),
+    *("limit", "mean_tokens"),  # with a larger limit, existing shards stay valid
+    "level",  # of cached maps
+    *("source", "trees", "translations"),  # files that are inputs of the job
+}
 """Keys of a corpus's registry entry on which its examples do not depend, except through input files."""
-
-
-class Registry(dict[str, Any]):
-    """A registry of the configuration; looking up an unknown name raises an error of one sentence."""
-
-    def __init__(self, entries: Mapping[str, Any], kind: str):
-        super().__init__(entries)
-        self.kind = kind
-
-    def __missing__(self, name: str) -> Any:
-        raise AtlasError(f"there is no {self.kind} '{name}'{did_you_mean(name, self)}.")
 
 
 class SharedInputs:
     """Inputs and parameters of the rules that all studies share: models, corpora, attention."""
 
     def __init__(self, config: Config):
-        # Paths that a user requests may contain any name.
-        registries = {key: Registry(config[key], kind) for key, kind in (("models", "model"), ("corpora", "corpus"))}
-        self.config: Config = {**config, **registries}
-
-    # --- models -----------------------------------------------------------------------------------------------------
+        self.config = config
 
     def described_models(self) -> list[str]:
         """Models with their own weights, from which their cards are made."""
@@ -76,7 +62,6 @@ class SharedInputs:
         return [name for name in models if is_fine_tuned(self.config, name) and keeps_epochs(self.config, name) == epochs]
 
     def of_model(self, key: str) -> Parameter:
-        """A key of the entry of the model in the path."""
         return lambda wildcards: self.config["models"][wildcards.model][key]
 
     def weights_entry(self, run: str, model: str) -> dict[str, Any]:
@@ -95,7 +80,6 @@ class SharedInputs:
         return weights
 
     def model_entry(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Entry of the model in the path."""
         return self.weights_entry(wildcards.run, wildcards.model)
 
     def model_files(self, wildcards: Wildcards) -> list[str]:
@@ -108,21 +92,16 @@ class SharedInputs:
         untrained = "untrained" in source
         return [f"results/{wildcards.run}/models/{wildcards.model}/untrained/config.json"] if untrained else []
 
-    def _untrained_source(self, wildcards: Wildcards) -> dict[str, Any]:
-        source = self.config["models"][wildcards.model]["source"]
-        if "untrained" not in source:
-            raise AtlasError(f"model {wildcards.model} has weights already: the workflow does not initialise it.")
-        return dict(source["untrained"])
-
     def vocabulary_files(self, wildcards: Wildcards) -> list[str]:
         """The parallel text from which the vocabulary of an untrained model is learnt."""
-        corpus = self._untrained_source(wildcards)["corpus"]
+        corpus = self.config["models"][wildcards.model]["source"]["untrained"]["corpus"]
         translations = self.config["corpora"][corpus].get("translations")
         return [raw_path(self.config, wildcards.run, name) for name in (corpus, translations) if name]
 
     def untrained_settings(self, wildcards: Wildcards) -> dict[str, Any]:
         """Shape of an untrained model, and languages and records of the corpus for its vocabulary."""
-        entry, source = self.config["models"][wildcards.model], self._untrained_source(wildcards)
+        entry = self.config["models"][wildcards.model]
+        source: dict[str, Any] = entry["source"]["untrained"]
         corpus = self.config["corpora"][source["corpus"]]
         return source | {
             "layers": entry["layers"],
@@ -131,10 +110,7 @@ class SharedInputs:
             "records": limit_of(self.config, wildcards.run, source["corpus"]),
         }
 
-    # --- fine-tuning ------------------------------------------------------------------------------------------------
-
     def base_card(self, wildcards: Wildcards) -> str:
-        """Card of the model that a fine-tuned one is trained from."""
         return card_path(wildcards.run, base_of(self.config, wildcards.model))
 
     def base_entry(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -150,22 +126,16 @@ class SharedInputs:
         return training | {"regression": task is not None and TASKS[task].regression}
 
     def training_examples(self, wildcards: Wildcards) -> list[str]:
-        """Examples that a model is fine-tuned on."""
         corpus = self.training_settings(wildcards)["corpus"]
         return shard_paths(self.config, wildcards.run, wildcards.model, corpus, "examples", "parquet")
 
     def training_limit(self, wildcards: Wildcards) -> int:
-        """Maximum number of records that a model is fine-tuned on."""
         return limit_of(self.config, wildcards.run, self.training_settings(wildcards)["corpus"])
 
-    # --- corpora ----------------------------------------------------------------------------------------------------
-
     def of_corpus(self, key: str) -> Parameter:
-        """A key of the entry of the corpus in the path."""
         return lambda wildcards: self.config["corpora"][wildcards.corpus][key]
 
     def raw_file(self, wildcards: Wildcards) -> str:
-        """The raw file of the corpus in the path."""
         return raw_path(self.config, wildcards.run, wildcards.corpus)
 
     def companion_files(self, wildcards: Wildcards) -> list[str]:
@@ -201,5 +171,90 @@ class SharedInputs:
         return attempt * model_megabytes(model, self.config["corpora"][corpus]["max_tokens"])
 
     def corpus_limit(self, wildcards: Wildcards) -> int:
-        """Records of the corpus in the path that the run reads at most."""
         return limit_of(self.config, wildcards.run, wildcards.corpus)
+
+
+Resource = Callable[[Any, int], int]  # function of the wildcards and the number of the attempt
+_PROCESS = 1200  # A process with torch, transformers and Snakemake
+_VOCABULARY = 30522  # word pieces of BERT, for models whose vocabulary is not known before they are loaded
+_SAVED_STATES = 34  # values saved for the backward pass for each layer and token, in units of the hidden size (upper bound)
+_MIB, _GIGA = 2**20, 1e9
+
+
+def memory(megabytes: int) -> Resource:
+    """A number of megabytes, or of minutes, increased after each failure."""
+    return lambda wildcards, attempt: megabytes * attempt
+
+
+minutes = memory
+
+
+def gpus(config: Config) -> int:
+    """GPUs of a job that runs a model: one if the configuration requests a GPU, or this machine has one."""
+    wanted = config["device"]
+    return int(wanted == "cuda" or (wanted == "auto" and gpu_here()))
+
+
+def cache_bytes(model: Mapping[str, Any], records: int, tokens: float) -> float:
+    """Bytes of the maps of records of `tokens` tokens in float16."""
+    return 2 * records * model["layers"] * model["heads"] * tokens**2
+
+
+def model_megabytes(model: Mapping[str, Any], tokens: int) -> int:
+    """A job that runs or trains a model on texts of at most `tokens` tokens."""
+    maps = 24 * model["layers"] * model["heads"] * tokens
+    width = model["hidden_size"]
+    states = 4 * _SAVED_STATES * model["layers"] * width
+    weights = 12 * model["layers"] * width**2 + _VOCABULARY * width  # of the blocks and the word embeddings
+    data = 16 * weights + GRADIENT_TOKENS * (maps + states + 16 * _VOCABULARY)
+    return _PROCESS + int(data / _MIB)
+
+
+def map_megabytes(model: Mapping[str, Any], tokens: int, records: int, stored: float) -> int:
+    """A job that reads the maps of one example at a time, and stores some bytes for each head and record."""
+    data = 8 * 2 * cache_bytes(model, 1, tokens) + stored * records * model["layers"] * model["heads"]
+    return _PROCESS + int(data / _MIB)
+
+
+def attention_output(path: str, config: Config, temporary: Callable[[str], str]) -> str:
+    """Output path for the maps of a shard, marked by Snakemake's `temp` unless the run keeps attention."""
+    return path if config["keep_attention"] else temporary(path)
+
+
+def caches(config: Config) -> dict[tuple[str, str, str], int]:
+    """(run, model, corpus) -> records, of all cached attention of the target runs."""
+    records: dict[tuple[str, str, str], int] = {}
+    for study in studies():
+        for run in study_runs(config, study):
+            for model, corpus, count in extracted(config, run, study):
+                records[run, model, corpus] = max(count, records.get((run, model, corpus), 0))
+    return records
+
+
+def bytes_of_maps(config: Config, written: Iterable[tuple[str, str, str]]) -> float:
+    """Bytes of the maps that will be written, of texts of their corpora's mean length, or else of the longest."""
+    records, size = caches(config), 0.0
+    for place in set(written) & records.keys():
+        model, corpus = config["models"][place[1]], config["corpora"][place[2]]
+        size += cache_bytes(model, records[place], corpus.get("mean_tokens", corpus["max_tokens"]))
+    return size
+
+
+def disk_shortage(config: Config, needed: float) -> str:
+    """A sentence if attention maps need more bytes than the disk of the results has free; otherwise empty."""
+    place = Path("results").absolute()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    if needed <= free or not config["keep_attention"]:
+        return ""
+    return (
+        f"disk: the attention maps take about {needed / _GIGA:.1f} GB, but only {free / _GIGA:.1f} GB are free: put results/ "
+        "on a larger disk, set keep_attention: false, or lower limits."
+    )
+
+
+def pending(jobs: Iterable[Any]) -> set[tuple[str, str, str]]:
+    """(run, model, corpus) of the maps that Snakemake's pending jobs write."""
+    wildcards = [job.wildcards for job in jobs if job.rule.name == "extract_attention"]
+    return {(names.run, names.model, names.corpus) for names in wildcards}

@@ -136,15 +136,10 @@ class Study:
         return {copy: file for copy, file in read if copy == PurePosixPath(file).name}
 
     def paths(self, artifact: Artifact, run: str) -> list[str]:
-        """Files of an artefact in a run."""
         return [self.path(name, run) for name in artifact.files]
 
     def artifact(self, name: str) -> Artifact:
-        """One artefact."""
-        for artifact in self.artifacts:
-            if artifact.id == name:
-                return artifact
-        raise KeyError(f"{self.id} declares no artefact {name}")
+        return next(artifact for artifact in self.artifacts if artifact.id == name)
 
     def settings_schema(self, read: Callable[[Path], Any]) -> dict[str, Any]:
         """JSON schema of the study's settings: its file below `SETTINGS`, read by `read`, with a property for each role."""

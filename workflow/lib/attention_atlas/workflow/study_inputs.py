@@ -28,8 +28,16 @@ from attention_atlas.workflow.paths import (
 )
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.requirements import raw_path
-from attention_atlas.workflow.resources import Resource, gpus, map_megabytes, minutes, model_megabytes
-from attention_atlas.workflow.shared_inputs import Parameter, SharedInputs, Wildcards
+from attention_atlas.workflow.shared_inputs import (
+    Parameter,
+    Resource,
+    SharedInputs,
+    Wildcards,
+    gpus,
+    map_megabytes,
+    minutes,
+    model_megabytes,
+)
 from attention_atlas.workflow.shown import Shown, full_name
 from attention_atlas.workflow.study import role_pair, study, study_corpora, study_examples
 
@@ -37,7 +45,6 @@ Files = Callable[[Wildcards], list[str]]
 File = Callable[[Wildcards], str]
 Nested = Callable[[Wildcards], Mapping[Any, Any]]
 """Function from wildcards to files by one or several levels of keys, or lists of these; numbers are no files."""
-
 
 _Self = TypeVar("_Self")
 _Value = TypeVar("_Value")
@@ -76,14 +83,10 @@ class StudyInputs(SharedInputs):
         self.built_tables = functools.cache(functools.partial(built_tables, config))
         self.listed = functools.cache(functools.partial(listed_artifacts, config))
 
-    # --- look-ups ---------------------------------------------------------------------------------------------------
-
     def study_settings(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Settings of the study in the run of a job."""
         return self.config["runs"][wildcards.run][self.study.id]
 
     def base_model(self, run: str) -> str:
-        """The model of the study in a run."""
         return study_model(self.config, run, self.study.id)
 
     def pair(self, wildcards: Wildcards, role: str) -> Pair:
@@ -128,8 +131,6 @@ class StudyInputs(SharedInputs):
             "stand_in": self.config["runs"][wildcards.run]["stand_ins"],
         }
 
-    # --- files ------------------------------------------------------------------------------------------------------
-
     @of_job
     def shards(
         self, wildcards: Wildcards, role: str, *setting: str, folder: str = "attention", suffix: str = "safetensors"
@@ -139,7 +140,6 @@ class StudyInputs(SharedInputs):
         return shard_paths(self.config, wildcards.run, *self.pair(wildcards, role), folder, suffix, records)
 
     def examples(self, role: str, *setting: str) -> Files:
-        """All examples of a role, or those with the records of a setting."""
         return self.shards(role, *setting, folder="examples", suffix="parquet")
 
     def maps(self, role: str, attention: str = "attention", examples: str = "examples") -> dict[str, Files]:
@@ -152,7 +152,6 @@ class StudyInputs(SharedInputs):
 
     @of_job
     def first(self, wildcards: Wildcards, files: Files) -> list[str]:
-        """The first of the files, for what a figure shows."""
         return files(wildcards)[:1]
 
     @of_job
@@ -163,17 +162,14 @@ class StudyInputs(SharedInputs):
 
     @of_job
     def raw(self, wildcards: Wildcards, role: str) -> str:
-        """The raw file of a role's corpus."""
         return raw_path(self.config, wildcards.run, self.pair(wildcards, role)[1])
 
     @of_job
     def card(self, wildcards: Wildcards, role: str) -> str:
-        """Card of a role's model, or of that of a setting, see `model_name`."""
         return card_path(wildcards.run, self.model_name(role)(wildcards))
 
     @of_job
     def tokenizer(self, wildcards: Wildcards, role: str) -> str:
-        """Tokenizer of a role's model."""
         return tokenizer_path(wildcards.run, self.model_name(role)(wildcards))
 
     @of_job
@@ -186,7 +182,6 @@ class StudyInputs(SharedInputs):
         return [named] if isinstance(named, str) else named
 
     def table_if(self, key: str, name: str) -> Files:
-        """A table of the study; none if the run does not name what the table needs."""
         return self.if_named(key, lambda wildcards: self.study.measured_path(name, wildcards.run))
 
     @of_job
@@ -227,8 +222,6 @@ class StudyInputs(SharedInputs):
             by_corpus[corpus if name in by_corpus else name] = [*files, limit_of(self.config, run, corpus)]
         return by_corpus
 
-    # --- the study's family of fine-tuned models ----------------------------------------------------------------------
-
     @of_job
     def by_seed(self, wildcards: Wildcards, group: str, pattern: str) -> dict[str, dict[int, str]]:
         """Member of a group -> seed -> file, for the models that are fine-tuned on it."""
@@ -248,7 +241,6 @@ class StudyInputs(SharedInputs):
 
     @of_job
     def tuned_weights(self, wildcards: Wildcards, group: str) -> list[str]:
-        """Weights of these models."""
         models = [model for seeds in self._family(wildcards, group).values() for model in seeds.values()]
         return [checkpoint_path(wildcards.run, model) for model in models]
 
@@ -259,7 +251,6 @@ class StudyInputs(SharedInputs):
 
     @of_job
     def seed_weights(self, wildcards: Wildcards, group: str) -> str:
-        """Its weights."""
         return checkpoint_path(wildcards.run, self._seed_model(wildcards, group))
 
     def _family(self, wildcards: Wildcards, group: str) -> dict[str, dict[int, str]]:
@@ -273,8 +264,6 @@ class StudyInputs(SharedInputs):
         models = self._family(wildcards, group)["tuned"]
         seed = wildcards.get("seed")
         return next(iter(models.values())) if seed is None else models[int(seed)]
-
-    # --- parameters -------------------------------------------------------------------------------------------------
 
     def parameters(self, call: str, *settings: str, resources: Sequence[str] = (), **renamed: str) -> dict[str, Any]:
         """The `params` of a rule: the function that it calls, settings, and the digest of its code.
@@ -303,7 +292,6 @@ class StudyInputs(SharedInputs):
 
     @of_job
     def setting_if(self, wildcards: Wildcards, key: str, otherwise: Any = None) -> Any:
-        """A setting of the study in the run, or another value if the run does not name it."""
         return self.study_settings(wildcards).get(key, otherwise)
 
     @of_job
@@ -313,7 +301,6 @@ class StudyInputs(SharedInputs):
 
     @of_job
     def limit(self, wildcards: Wildcards, role: str) -> int:
-        """Records of a role that the run reads at most."""
         return limit_of(self.config, wildcards.run, self.pair(wildcards, role)[1])
 
     @of_job
@@ -341,10 +328,7 @@ class StudyInputs(SharedInputs):
 
     @of_job
     def model(self, wildcards: Wildcards, key: str = "") -> dict[str, Any]:
-        """Registry entry of that model."""
         return self.weights_entry(wildcards.run, self.model_name(key)(wildcards))
-
-    # --- what is shown ------------------------------------------------------------------------------------------------
 
     def read_by(self, item: Shown) -> dict[str, Any]:
         """Parameter -> table that a table or figure reads; none for an optional one that the run lacks."""
@@ -358,18 +342,13 @@ class StudyInputs(SharedInputs):
     def written_by(self, item: Shown, report: Callable[..., Any]) -> dict[str, Any]:
         """Kind of file -> file; the SVG of a figure and the page of a table are in the report."""
         files = {kind: self.study.path(name, "{run}") for kind, name in item.outputs.items()}
-        reported = "svg" if item.kind == "figure" else "html"
-        artifact = item.part_of or ("" if item.kind == "page" else item.id)
-        return files | ({reported: report(files[reported], **self.about(artifact))} if artifact else {})
-
-    def about(self, name: str) -> dict[str, Any]:
-        """Caption, category and labels of an artefact in the report; category and labels identify the text of the caption."""
-        artifact = self.study.artifact(name)
-        return {
-            "caption": "../report/artifact.rst",
-            "category": self.study.title,
-            "labels": {"run": "{run}", "artefact": artifact.number, "shows": artifact.title},
-        }
+        if item.kind == "page" and not item.part_of:
+            return files
+        reported, artifact = "svg" if item.kind == "figure" else "html", self.study.artifact(item.part_of or item.id)
+        # Category and labels identify the text of the caption.
+        labels = {"run": "{run}", "artefact": artifact.number, "shows": artifact.title}
+        marked = report(files[reported], caption="../report/artifact.rst", category=self.study.title, labels=labels)
+        return files | {reported: marked}
 
     def parameters_of(self, item: Shown) -> dict[str, Any]:
         """The `params` of the rule of a table or figure: made again with another caption, or other published values."""
@@ -386,8 +365,11 @@ class StudyInputs(SharedInputs):
             params |= {"heading": heading, "links": self.links(page)}
         return params
 
+    @of_job
+    def links(self, wildcards: Wildcards, page: str) -> dict[str, Links]:
+        return {"html": page_links(self.config, wildcards.run, self.study, page)}
+
     def run_title(self, wildcards: Wildcards) -> str:
-        """Title of the run in tables and figures."""
         return str(self.config["runs"][wildcards.run].get("title", wildcards.run))
 
     @of_job
@@ -407,13 +389,6 @@ class StudyInputs(SharedInputs):
             elif role in named:
                 pairs[role] = self.pair(wildcards, role)
         return {name: self.label_of(wildcards, *pair) for name, pair in pairs.items()}
-
-    @of_job
-    def links(self, wildcards: Wildcards, page: str) -> dict[str, Links]:
-        """Name of the output -> links of an HTML page, a file below the study's folder; `Table.write` puts them into it."""
-        return {"html": page_links(self.config, wildcards.run, self.study, page)}
-
-    # --- resources --------------------------------------------------------------------------------------------------
 
     def model_memory(self) -> Resource:
         """Megabytes of a job that runs the largest model of the study in a run on its longest texts."""

@@ -1,7 +1,7 @@
 # Example study (2024). Input: attention over its texts. Output: share of attention to the same token, by head.
 
 from attention_atlas.workflow.study_inputs import StudyInputs
-from attention_atlas.workflow.resources import minutes
+from attention_atlas.workflow.shared_inputs import minutes
 
 toy2024 = StudyInputs(config, "toy2024")
 
