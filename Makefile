@@ -57,9 +57,9 @@ rehearse: $(READY) ## every rule of the run paper on stand-ins of its corpora an
 check: $(READY) ## what RUN needs and what is missing; CORPUS=file or folder: which readers accept it
 	PYTHONPATH=workflow/lib $(BIN)/python -m attention_atlas.workflow.check $(RUN) $(if $(CORPUS),--corpus "$(CORPUS)") $(ARGS)
 
-atlas: $(READY) ## the atlas of MODEL, a folder or a model on the hub; several names: side by side; TEXT=my.txt, PATTERN=... (docs/atlas.md)
+atlas: $(READY) ## the atlas of MODEL, a folder or a model on the hub; several names: side by side; TEXT=my.txt (docs/atlas.md)
 	@test -n "$(MODEL)" || { echo "Name a model: make atlas MODEL=folder, or a name on the hub"; exit 1; }
-	$(BIN)/python tools/atlas.py "$(MODEL)" $(if $(TEXT),--text "$(TEXT)") --cores $(CORES) $(foreach pattern,$(PATTERN),--pattern "$(pattern)")
+	$(BIN)/python tools/atlas.py "$(MODEL)" $(if $(TEXT),--text "$(TEXT)") --cores $(CORES)
 
 report: all ## results/RUN/report.zip: every figure and table with its caption
 	$(SNAKEMAKE) --config 'targets=[$(RUN)]' --report results/$(RUN)/report.zip
