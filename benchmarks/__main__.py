@@ -10,7 +10,7 @@ import importlib
 import sys
 from pathlib import Path
 
-NAMES = ("extraction", "memory", "clustering", "probes", "ablations", "translation", "workflow")
+NAMES = ("extraction", "memory", "divergence", "dependencies", "masking", "growth")
 
 
 def main() -> None:

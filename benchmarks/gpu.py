@@ -21,7 +21,7 @@ from attention_atlas.attention.divergence import _table, head_divergence  # noqa
 from attention_atlas.attention.engine import install, watch  # noqa: E402
 from attention_atlas.attention.plans import Plan  # noqa: E402
 from attention_atlas.models.extraction import attention_maps  # noqa: E402
-from benchmarks.clustering import random_maps  # noqa: E402
+from benchmarks.divergence import random_maps  # noqa: E402
 from benchmarks.shapes import LENGTH, bert_base, examples_of  # noqa: E402
 from benchmarks.timing import side_by_side  # noqa: E402
 
