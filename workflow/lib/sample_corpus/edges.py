@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from nltk import Tree as Constituents
 
-from attention_atlas.corpora.edges import EdgeRecord, children, constituent_targets, coreference_targets, edge_line, subtree
+from attention_atlas.corpora.conllu import children, subtree
+from attention_atlas.corpora.edges import EdgeRecord, constituent_targets, coreference_targets, edge_line
 from attention_atlas.corpora.layers import EdgeTarget, WordSpan
 from sample_corpus.generate import Document, Mention, Sentence, Token
 
