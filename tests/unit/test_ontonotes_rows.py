@@ -57,15 +57,9 @@ ROW = {
             "coref_spans": [[7, 3, 3], [0, 3, 4], [1, 6, 6], [0, 0, 0], [1, 3, 5]],
         },
         EMPTY | {"part_id": 0, "words": ["Mm"], "pos_tags": [0], "parse_tree": None, "named_entities": [0]},
-        {
-            **EMPTY,
-            "part_id": 1,
-            "words": ["It", "sle\u00a0pt"],
-            "pos_tags": [7, 2],
-            "parse_tree": "(TOP(S(NP (PRP It) )(VP (VBD sle\u00a0pt) )))",
-            "named_entities": [0, 0],
-            "coref_spans": [[0, 0, 0]],
-        },
+        EMPTY
+        | {"part_id": 1, "words": ["It", "sle\u00a0pt"], "pos_tags": [7, 2], "named_entities": [0, 0]}
+        | {"parse_tree": "(TOP(S(NP (PRP It) )(VP (VBD sle\u00a0pt) )))", "coref_spans": [[0, 0, 0]]},
     ],
 }
 TEXT = datasets.Value("string")
@@ -109,9 +103,8 @@ def test_the_readers_take_the_same_from_both(tmp_path):
     gold.write_text(GOLD, encoding="utf-8")
     assert list(conll2012_records(raw)) == list(conll2012_records(gold))
     of_hub, of_files = (list(read_edge_records("conll2012", FORM_TASKS["conll2012"], path)) for path in (raw, gold))
-    assert [(record.words, record.targets) for record in of_hub] == [(record.words, record.targets) for record in of_files]
-    tasks = {target.task for record in of_hub for target in record.targets}
-    assert tasks == {"pos", "constituents", "entities", "roles", "coreference"}
+    assert of_hub == of_files
+    assert {target.task for record in of_hub for target in record.targets} == set(FORM_TASKS["conll2012"])
 
 
 @pytest.mark.parametrize(
@@ -120,7 +113,6 @@ def test_the_readers_take_the_same_from_both(tmp_path):
         ({"parse_tree": "(TOP (NNP Joan) )"}, "the parse of sentence 1 has 1 of 7 words"),
         ({"named_entities": [0]}, "part 0, sentence 1: a layer does not have one value for each of the 7 words"),
         ({"coref_spans": [[1, 5, 7]]}, "sentence 1: a mention covers words 5 to 7, but there are 7 words"),
-        ({"words": ["Joan", "", "fed", "(", "cat", "sleeping", "."]}, "sentence 1: a layer does not have one value"),
     ],
 )
 def test_a_row_that_does_not_fit_is_named_with_document_and_sentence(tmp_path, change, message):
@@ -131,9 +123,3 @@ def test_a_row_that_does_not_fit_is_named_with_document_and_sentence(tmp_path, c
         list(read_edge_records("conll2012", ["constituents"], raw))
     assert "document nw/x/00/x_0000" in str(caught.value)
     assert message in str(caught.value)
-
-
-def test_a_line_that_is_no_document_is_named(tmp_path):
-    (tmp_path / "raw").write_text('{"document_id": "d"}\n', encoding="utf-8")
-    with pytest.raises(AtlasError, match="raw:1: this is not a document of OntoNotes"):
-        list(conll2012_records(tmp_path / "raw"))

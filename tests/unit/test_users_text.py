@@ -55,7 +55,6 @@ def test_a_tree_with_several_roots_is_left_to_the_reader_which_drops_it(tmp_path
         ("my.conllu", "# text = nothing\n\n", "there is no sentence in this file"),
         ("my.conllu", UNPARSED, r"my\.conllu:2: the head \(column 7\) is '_'.*use a treebank with dependency trees"),
         ("my.txt", UNPARSED, r"my\.txt:2: a tab or NUL byte: this is not plain text"),
-        ("my.conllu", "Dogs bark.\n", r"my\.conllu:1: 1 column instead of 10"),
     ],
 )
 def test_bad_files_are_a_sentence(tmp_path, name, content, message):

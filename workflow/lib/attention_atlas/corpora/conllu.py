@@ -130,8 +130,8 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
             if (columns := line.count("\t") + 1) != COLUMNS:
                 cut_off = "; the file seems to be cut off within this line" if not raw.endswith(b"\n") else ""
                 raise AtlasError(
-                    f"{path}:{number}: expected {COLUMNS} columns separated by tabs, found {columns}{cut_off}; write _ for empty "
-                    "ones, or fetch the file again."
+                    f"{path}:{number}: expected {COLUMNS} columns separated by tabs, found {columns}{cut_off}; write _ for "
+                    "empty ones, or fetch the file again."
                 )
             numbers.append(number)
         # The library treats two spaces as a column break, but CoNLL-U allows spaces in some columns.
