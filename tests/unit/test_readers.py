@@ -179,20 +179,17 @@ def spelled(word: str) -> str:
 
 def check(example, cut: bool) -> None:
     """An example says of every piece which word it is of, and its layers fit its words; a segment may be cut inside a word."""
-    n, m = len(example.tokens), len(example.words)
-    assert len(example.input_ids) == len(example.segment_ids) == len(example.word) == n <= BOUND
+    m = len(example.words)
+    assert len(example.input_ids) == len(example.segment_ids) == len(example.word) == len(example.tokens) <= BOUND
     units = [k for k in example.word if k >= 0]
-    assert sorted(set(units)) == list(range(m))
-    assert units == sorted(units)
+    assert (sorted(set(units)), units) == (list(range(m)), sorted(units))
     for position, word in enumerate(example.words):
         pieces = [t for t, k in zip(example.tokens, example.word, strict=True) if k == position]
         if "[UNK]" not in pieces:
             read = "".join(piece.removeprefix("##") for piece in pieces)
             assert read == spelled(word) or (cut and read in spelled(word))
     assert all(len(layer) == m for layer in example.layers.values())
-    for position, head in enumerate(example.layers.get("heads", ()), start=1):
-        assert 0 <= head <= m
-        assert head != position
+    assert all(0 <= head <= m for head in example.layers.get("heads", ()))
     spans = [(mention.start, mention.stop) for mention in example.mentions or ()]
     spans += [span for target in example.edges or () for span in (target.span1, target.span2) if span]
     assert all(0 <= start < stop <= m for start, stop in spans)
@@ -229,23 +226,19 @@ def test_word_vectors_are_accepted_or_refused(tmp_path, raw):
     assert (vectors.vectors[0] == 0).all()
 
 
-def packed_documents(method: int) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", method) as archive:
-        for name in ("a", "b"):
-            archive.writestr(zipfile.ZipInfo(f"set/docsutf8/{name}.txt"), "The cat sleeps, the cats dream.\n")
-            archive.writestr(zipfile.ZipInfo(f"set/keys/{name}.key"), "cat\nthe cats\ndogs\n")
-    return stream.getvalue()
+PACKED = io.BytesIO()
+with zipfile.ZipFile(PACKED, "w", zipfile.ZIP_DEFLATED) as packed_documents:
+    for document_name in ("a", "b"):
+        packed_documents.writestr(f"set/docsutf8/{document_name}.txt", "The cat sleeps, the cats dream.\n")
+        packed_documents.writestr(f"set/keys/{document_name}.key", "cat\nthe cats\ndogs\n")
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 @FUZZ
-@given(data=st.data())
-def test_archives_are_refused_or_have_their_phrases_in_the_text(tmp_path, method, data):
-    path = tmp_path / "raw"
-    path.write_bytes(data.draw(damaged(packed_documents(method))))
+@given(raw=damaged(PACKED.getvalue()), stemmed=st.booleans())
+def test_archives_are_refused_or_have_their_phrases_in_the_text(tmp_path, raw, stemmed):
+    (tmp_path / "raw").write_bytes(raw)
     try:
-        documents = list(keyphrases_records(path, stemmed=data.draw(st.booleans())))
+        documents = list(keyphrases_records(tmp_path / "raw", stemmed))
     except AtlasError:
         return
     for document in documents:
