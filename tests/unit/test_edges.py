@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.conllu import proposition_builders
 from attention_atlas.corpora.edges import FORM_TASKS, EdgeRecord, coin_flips, constituent_label, edge_line
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.layers import EdgeTarget
@@ -128,15 +127,10 @@ def test_sentences_with_a_tag_or_word_xx_are_unparsed(tmp_path, old, new):
     assert (len(spans(second, "pos")), len(spans(second, "constituents"))) == ((2, 4) if old == new else (0, 0))
 
 
-@pytest.mark.parametrize(
-    ("bracket", "label"),
-    [
-        *[("NP", "NP"), ("NP-SBJ-1", "NP"), ("NP=2", "NP"), ("ADVP|PRT", "ADVP"), ("NP-S", "NP-S"), ("NP-S-3", "NP-S")],
-        *[("-LRB-", "-LRB-"), ("PRP$", "PRP$"), ("S-SBJ", "S")],
-    ],
-)
-def test_labels_of_constituents_are_those_of_the_published_code(bracket, label):
-    assert constituent_label(bracket) == label
+def test_labels_of_constituents_are_those_of_the_published_code():
+    brackets = ["NP", "NP-SBJ-1", "NP=2", "ADVP|PRT", "NP-S", "NP-S-3", "-LRB-", "PRP$", "S-SBJ"]
+    labels = ["NP", "NP", "NP", "ADVP", "NP-S", "NP-S", "-LRB-", "PRP$", "S"]
+    assert list(map(constituent_label, brackets)) == labels
 
 
 def test_nested_entities_are_read_from_columns_of_tags(tmp_path):
@@ -207,12 +201,6 @@ def test_relations_are_read_in_the_form_of_semeval(tmp_path):
     assert record.spaces == (False, True, True, True, True, True, False, False)
 
 
-def test_a_sentence_without_predicates_may_have_an_empty_column(tmp_path):
-    text = TREE.replace("\t_\t_\n", "\t_\t_\t_\t\n").replace("SpaceAfter=No\n", "SpaceAfter=No\t_\t\n")
-    ((tree, propositions),) = (build() for build in proposition_builders(written(tmp_path, text)))
-    assert (len(tree.words), propositions) == (4, ())
-
-
 WORDS = st.text(st.characters(exclude_categories=("Cs",), exclude_characters=whitespace), min_size=1, max_size=5)
 
 
@@ -243,9 +231,7 @@ ROW = {"text": "a b c", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": 
     [
         ("conllu", TREE, "the format conllu has no targets for roles, only pos, dependencies"),
         ("propositions", PROPOSITIONS.replace("\tsleep.01\tV\t_", "\tsleep.01\tV"), "there must be one for each predicate"),
-        ("propositions", PROPOSITIONS.replace("\tsleep.01\tV", "\t_\tV"), "has 1 predicates but 2 columns"),
         ("propositions", PROPOSITIONS.replace("\t_\t_\t_\tARG0\tARG0", "\t_\t_"), ":3: 10 columns"),
-        ("propositions", PROPOSITIONS.replace("ARG1", "ARG\udce9"), ":9: byte 4 (0xe9) is not UTF-8"),
         ("conll2012", DOCUMENT.replace("(ARG1*\t(1", "(ARG1*)\t(1"), ":5: '*)' closes a bracket"),
         ("conll2012", DOCUMENT.replace("\t*)\t1)", "\t*\t1)"), ":4: the bracket of ARG1 does not close in its sentence"),
         ("entities", "Mr\tB-PER\n\tI-PER\nX\tI-PER\n", ":2: the word is empty"),
@@ -253,14 +239,11 @@ ROW = {"text": "a b c", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": 
         ("semeval", '1\t"A <e1>b</e1> c."\nOther\n', ":1: expected words within <e1>"),
         ("semeval", MARKED, ":1: this sentence has no relation: the file is incomplete"),
         ("semeval", MARKED + MARKED + "Other\n", ":2: the sentence before this one"),
-        ("semeval", '1\t"A <e1></e1> <e2>c</e2>."\nOther\n', "expected words within <e1>"),
         *[
             ("records", json.dumps(ROW) + "\n" + json.dumps(ROW | change) + "\n", f":2: {message}")
             for change, message in (
-                ({"text": ""}, "there is no text"),
                 ({"text": "a  b c"}, "separate the words of a text by single spaces"),
                 ({"targets": [{"span1": [0, 4], "label": "x"}]}, "'span1' must be [start, stop] with 0 <= start < stop <= 3"),
-                ({"targets": [{"span1": [0, 1], "label": "x", "task": 3}]}, "'task' of a target must be"),
                 ({"targets": [{"span1": [0, 1], "label": 3}]}, "'label' of a target must be a label or a list"),
                 ({"targets": [{"span1": [0, 1], "label": "x"}]}, "some targets of a task have one span, others two"),
             )
@@ -279,7 +262,6 @@ def test_faults_are_named_with_their_place(tmp_path, form, text, message):
     [
         ("ewt-dev-1-semantics-arg-2", "ewt-dev-1-semantics-arg-9", "word 9 is annotated, but the sentence has 4 words"),
         ('"ewt-dev-1"', '"ewt-dev-7"', "ewt-dev-7 is annotated, but"),
-        ('"data"', '"other"', "not a zip archive with one JSON file of proto-roles"),
     ],
 )
 def test_proto_roles_of_other_sentences_are_refused(tmp_path, old, new, message):

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
+import json
 
-import datasets
-import pooch
 import pytest
 from edge_records import read_edge_records
 
 from attention_atlas.corpora.conll2012 import conll2012_records
 from attention_atlas.corpora.edges import FORM_TASKS
-from attention_atlas.corpora.sources import fetch
 from attention_atlas.errors import AtlasError
 
 GOLD = """\
@@ -34,72 +31,31 @@ nw/x/00/x_0000 1 1 sle\u00a0pt VBD (VP*))) - - - - * -
 
 #end document
 """
-POS = ["XX", "NNP", "VBD", "-LRB-", "NN", "VBG", ".", "PRP"]
-ENTITIES = ["O", "B-PERSON", "I-PERSON", "B-ORG", "I-ORG", "B-DATE", "I-DATE"]
-EMPTY = {"speaker": None, "srl_frames": [], "coref_spans": []}
-ROW = {
-    "document_id": "nw/x/00/x_0000",
-    "sentences": [
-        {
-            **EMPTY,
-            "part_id": 0,
-            "words": ["Joan", "Smith", "fed", "(", "cat", "sleeping", "."],
-            "pos_tags": [1, 1, 2, 3, 4, 5, 6],
-            # Spaces as the data set has them.
-            "parse_tree": "(TOP(S(NP (NNP Joan) )(VP (NNP Smith)  (VBD fed) (NP(NP (-LRB- -LRB-)  (NN cat) )"
-            "(VP (VBG sleeping) ))) (. .) ))",
-            "named_entities": [1, 3, 4, 1, 2, 0, 5],
-            "srl_frames": [
-                {"verb": "fed", "frames": ["B-ARG0", "O", "B-V", "B-ARG1", "I-ARG1", "I-ARG1", "O"]},
-                {"verb": "sleeping", "frames": ["O", "O", "O", "B-ARG0", "I-ARG0", "B-V", "O"]},
-            ],
-            # In no order.
-            "coref_spans": [[7, 3, 3], [0, 3, 4], [1, 6, 6], [0, 0, 0], [1, 3, 5]],
-        },
-        EMPTY | {"part_id": 0, "words": ["Mm"], "pos_tags": [0], "parse_tree": None, "named_entities": [0]},
-        EMPTY
-        | {"part_id": 1, "words": ["It", "sle\u00a0pt"], "pos_tags": [7, 2], "named_entities": [0, 0]}
-        | {"parse_tree": "(TOP(S(NP (PRP It) )(VP (VBD sle\u00a0pt) )))", "coref_spans": [[0, 0, 0]]},
+FIRST = {
+    "part_id": 0,
+    "words": ["Joan", "Smith", "fed", "(", "cat", "sleeping", "."],
+    "pos_tags": ["NNP", "NNP", "VBD", "-LRB-", "NN", "VBG", "."],
+    # Spaces as the data set has them.
+    "parse_tree": "(TOP(S(NP (NNP Joan) )(VP (NNP Smith)  (VBD fed) (NP(NP (-LRB- -LRB-)  (NN cat) )"
+    "(VP (VBG sleeping) ))) (. .) ))",
+    "named_entities": ["B-PERSON", "B-ORG", "I-ORG", "B-PERSON", "I-PERSON", "O", "B-DATE"],
+    "srl_frames": [
+        {"verb": "fed", "frames": ["B-ARG0", "O", "B-V", "B-ARG1", "I-ARG1", "I-ARG1", "O"]},
+        {"verb": "sleeping", "frames": ["O", "O", "O", "B-ARG0", "I-ARG0", "B-V", "O"]},
     ],
+    # In no order.
+    "coref_spans": [[7, 3, 3], [0, 3, 4], [1, 6, 6], [0, 0, 0], [1, 3, 5]],
 }
-TEXT = datasets.Value("string")
-FEATURES = datasets.Features(
-    {
-        "document_id": TEXT,
-        "sentences": [
-            {
-                "part_id": datasets.Value("int32"),
-                "words": datasets.Sequence(TEXT),
-                "pos_tags": datasets.Sequence(datasets.ClassLabel(names=POS)),
-                "parse_tree": TEXT,
-                "speaker": TEXT,
-                "named_entities": datasets.Sequence(datasets.ClassLabel(names=ENTITIES)),
-                "srl_frames": [{"verb": TEXT, "frames": datasets.Sequence(TEXT)}],
-                "coref_spans": datasets.Sequence(datasets.Sequence(datasets.Value("int32"), length=3)),
-            }
-        ],
-    }
-)
-
-
-def written(tmp_path: Path, row: dict) -> Path:
-    """The raw file that is fetched from a data set in Parquet form with a row."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    datasets.Dataset.from_list([row], features=FEATURES).to_parquet(str(folder / "train.parquet"))
-    source = {"hub": str(folder), "split": "train", "column": "text", "rows": 10}
-    fetch(source, tmp_path / "raw", reader="edges", order="file")
-    return tmp_path / "raw"
-
-
-@pytest.fixture(autouse=True)
-def caches(monkeypatch, tmp_path):
-    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "kept" / name)
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+EMPTY = {"srl_frames": [], "coref_spans": []}
+UNPARSED = {**EMPTY, "part_id": 0, "words": ["Mm"], "pos_tags": ["XX"], "parse_tree": None, "named_entities": ["O"]}
+LAST = {**EMPTY, "part_id": 1, "words": ["It", "sle\u00a0pt"], "pos_tags": ["PRP", "VBD"], "named_entities": ["O", "O"]}
+LAST |= {"parse_tree": "(TOP(S(NP (PRP It) )(VP (VBD sle\u00a0pt) )))", "coref_spans": [[0, 0, 0]]}
+ROW = {"document_id": "nw/x/00/x_0000", "sentences": [FIRST, UNPARSED, LAST]}
 
 
 def test_the_readers_take_the_same_from_both(tmp_path):
-    raw, gold = written(tmp_path, ROW), tmp_path / "gold"
+    raw, gold = tmp_path / "raw", tmp_path / "gold"
+    raw.write_text(json.dumps(ROW) + "\n", encoding="utf-8")
     gold.write_text(GOLD, encoding="utf-8")
     assert list(conll2012_records(raw)) == list(conll2012_records(gold))
     of_hub, of_files = (list(read_edge_records("conll2012", FORM_TASKS["conll2012"], path)) for path in (raw, gold))
@@ -111,15 +67,13 @@ def test_the_readers_take_the_same_from_both(tmp_path):
     ("change", "message"),
     [
         ({"parse_tree": "(TOP (NNP Joan) )"}, "the parse of sentence 1 has 1 of 7 words"),
-        ({"named_entities": [0]}, "part 0, sentence 1: a layer does not have one value for each of the 7 words"),
+        ({"named_entities": ["O"]}, "part 0, sentence 1: a layer does not have one value for each of the 7 words"),
         ({"coref_spans": [[1, 5, 7]]}, "sentence 1: a mention covers words 5 to 7, but there are 7 words"),
     ],
 )
 def test_a_row_that_does_not_fit_is_named_with_document_and_sentence(tmp_path, change, message):
     row = copy.deepcopy(ROW)
     row["sentences"][0] |= change
-    raw = written(tmp_path, row)
-    with pytest.raises(AtlasError) as caught:
-        list(read_edge_records("conll2012", ["constituents"], raw))
-    assert "document nw/x/00/x_0000" in str(caught.value)
-    assert message in str(caught.value)
+    (tmp_path / "raw").write_text(json.dumps(row), encoding="utf-8")
+    with pytest.raises(AtlasError, match=f"document nw/x/00/x_0000.*{message}"):
+        list(read_edge_records("conll2012", ["constituents"], tmp_path / "raw"))

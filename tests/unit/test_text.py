@@ -17,20 +17,13 @@ def read(tmp_path):
     return of
 
 
-def test_sentences_are_taken_as_they_are_one_paragraph_a_document(read):
-    text = "One. Still one.\n  Two. \n\n \nThree.\n"
+@pytest.mark.parametrize(("end", "closed"), [("", False), ("\n", False), ("\n \t\n", True)])
+def test_sentences_are_taken_as_they_are_and_only_a_blank_line_closes_the_last_document(read, end, closed):
+    text = "One. Still one.\n  Two. \n\n \nThree." + end
     assert read(text, "sentences") == [
         TextDocument((("One. Still one.", "Two."),), closed=True),
-        TextDocument((("Three.",),), closed=False),
+        TextDocument((("Three.",),), closed),
     ]
-
-
-@pytest.mark.parametrize(("end", "closed"), [("", False), ("\n", False), ("\n \t\n", True)])
-def test_only_a_blank_line_closes_the_last_document_of_sentences(read, end, closed):
-    documents = read("One.\n\nTwo." + end, "sentences")
-    assert [document.closed for document in documents] == [True, closed]
-    # The other layouts have no such fault.
-    assert all(document.closed for document in read("One.\n\nTwo." + end, "paragraphs"))
 
 
 def test_paragraphs_are_split_into_sentences(read):
@@ -41,51 +34,36 @@ def test_paragraphs_are_split_into_sentences(read):
     ]
 
 
-WIKITEXT = "".join(
-    f" {line} \n"
-    for line in (
-        "",
-        "= Robert Boulter =",
-        "",
-        "Robert is an actor . He was born .",
-        "",
-        "= = Career = =",
-        "",
-        "He had a part in 2000 @.@ 5 shows .",
-        "= = = Films = = =",
-        "",
-        "The well @-@ known film cost 1 @,@ 000 @,@ 000 pounds .",
-        "",
-        "= Up =",
-        "",
-        "A word .",
-        "= X =",
-        "An equation a = b = c stays .",
-        "= 4 + 4",
-    )
-)
+WIKITEXT = """
+ = Robert Boulter =
+
+ Robert is an actor . He was born .
+
+ = = Career = =
+
+ He had a part in 2000 @.@ 5 shows .
+ = = = Films = = =
+
+ The well @-@ known film cost 1 @,@ 000 @,@ 000 pounds .
+
+ = Up =
+ A word .
+ = X =
+ An equation a = b = c stays .
+ = 4 + 4
+"""
 
 
 def test_wikitext_titles_open_documents_and_headings_are_left_out(read):
+    works = ("He had a part in 2000.5 shows .",), ("The well-known film cost 1,000,000 pounds .",)
     assert read(WIKITEXT, "wikitext") == [
-        TextDocument(
-            (
-                ("Robert is an actor .", "He was born ."),
-                ("He had a part in 2000.5 shows .",),
-                ("The well-known film cost 1,000,000 pounds .",),
-            ),
-            closed=True,
-        ),
+        TextDocument((("Robert is an actor .", "He was born ."), *works), closed=True),
         TextDocument((("A word .",),), closed=True),
         TextDocument((("An equation a = b = c stays .",), ("= 4 + 4",)), closed=True),
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "lines"), [("", "sentences"), (" \n\n", "paragraphs"), (" = Only = \n = = Heads = = \n", "wikitext")]
-)
-def test_a_file_without_text_is_an_error_that_names_it(read, tmp_path, text, lines):
-    with pytest.raises(AtlasError) as caught:
+@pytest.mark.parametrize(("text", "lines"), [(" \n\n", "paragraphs"), (" = Only = \n = = Heads = = \n", "wikitext")])
+def test_a_file_without_text_is_an_error_that_names_it(read, text, lines):
+    with pytest.raises(AtlasError, match=r"text\.txt: the file has no text"):
         read(text, lines)
-    expected = f"{tmp_path}/text.txt: the file has no text. A text corpus needs at least one line that is not blank."
-    assert str(caught.value) == expected
