@@ -35,13 +35,6 @@ class Hub:
         self.gated: set[str] = set()
         self.port = 0
 
-    def add(self, kind: str, repository: str, files: dict[str, bytes]) -> None:
-        """Serve a repository."""
-        for name, content in files.items():
-            path = self.folder / kind / repository / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-
     def environment(self, home: Path, **changes: str) -> dict[str, str]:
         """Environment of a process that uses this hub, its cache in `home`."""
         others = ("HF_", "HUGGING", "ATLAS_", "TRANSFORMERS_")

@@ -43,24 +43,17 @@ PARQUET = "train-00000-of-00001.parquet"
 DATA = {"hub": "a/data", "split": "train", "column": "text", "rows": 30}
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory) -> dict[str, dict[str, bytes]]:
-    """Files of a tiny model, and of a data set in Parquet form."""
-    folder = tmp_path_factory.mktemp("files")
-    tiny("bert").save_pretrained(folder / "model")
-    vocabulary = {entry: i for i, entry in enumerate(("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", "the"))}
-    BertTokenizerFast(vocab=vocabulary).save_pretrained(folder / "model")
-    rows = [{"id": f"i{k}", "title": f"t{k}", "text": f"text {k}"} for k in range(200)]
-    pq.write_table(pa.Table.from_pylist(rows), folder / "train.parquet", row_group_size=40)
-    model = {path.name: path.read_bytes() for path in (folder / "model").iterdir()}
-    return {"model": model, "data": {PARQUET: (folder / "train.parquet").read_bytes()}}
-
-
 @pytest.fixture
-def hub(tmp_path, files) -> Iterator[Hub]:
+def hub(tmp_path) -> Iterator[Hub]:
+    """A tiny model, and a data set in Parquet form."""
+    model, data = tmp_path / "served/models/a/tiny", tmp_path / "served/datasets/a/data"
+    tiny("bert").save_pretrained(model)
+    vocabulary = {entry: i for i, entry in enumerate(("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", "the"))}
+    BertTokenizerFast(vocab=vocabulary).save_pretrained(model)
+    data.mkdir(parents=True)
+    rows = [{"id": f"i{k}", "title": f"t{k}", "text": f"text {k}"} for k in range(200)]
+    pq.write_table(pa.Table.from_pylist(rows), data / PARQUET, row_group_size=40)
     with serving(tmp_path / "served") as served:
-        served.add("models", "a/tiny", files["model"])
-        served.add("datasets", "a/data", files["data"])
         yield served
 
 
@@ -78,11 +71,11 @@ def refused(hub: Hub, home: Path, source: dict = MODEL, **variables: str) -> str
     return message.removeprefix("refused: ")
 
 
-def test_a_model_is_downloaded_once_at_the_commit_that_the_hub_has_then(hub, tmp_path, files):
+def test_a_model_is_downloaded_once_at_the_commit_that_the_hub_has_then(hub, tmp_path):
     folder = fetched(hub, tmp_path / "home")
     assert folder.name == FIRST
     for name in ("config.json", "model.safetensors", "tokenizer.json"):
-        assert (folder / name).read_bytes() == files["model"][name]
+        assert (folder / name).read_bytes() == (hub.folder / "models/a/tiny" / name).read_bytes()
     # The branch moves on; what was fetched is used, with and without a network.
     hub.refs |= {"main": SECOND, "first": FIRST}
     asked = len(hub.requests)
