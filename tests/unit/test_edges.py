@@ -9,11 +9,9 @@ import pytest
 from edge_records import read_edge_records, read_edges
 from hypothesis import given
 from hypothesis import strategies as st
-from small_entries import FILE_ORDER
-from small_tokenizer import save_tokenizer
 
-from attention_atlas.corpora.edges import FORM_TASKS, EdgeRecord, coin_flips, constituent_label, edge_line
-from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.conllu import SeveralRootsError
+from attention_atlas.corpora.edges import FORM_TASKS, EdgeRecord, coin_flips, constituent_label, edge_line, edges_records
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
 
@@ -74,13 +72,11 @@ def test_tags_are_words_and_dependencies_pairs_with_the_root_paired_with_itself(
 
 
 def test_a_tree_with_two_roots_costs_its_own_record_alone(tmp_path):
-    raw = written(tmp_path, TREE.replace("\t3\tnsubj\t", "\t0\troot\t") + TREE)
-    entry = {"reader": "edges", "format": "conllu", "edge_tasks": ["dependencies"], "part": "all", "files": "*", **FILE_ORDER}
-    out, dropped = tmp_path / "out.parquet", tmp_path / "dropped.tsv"
-    build_shard(entry | {"max_tokens": 64, "shard": 4}, raw, save_tokenizer(tmp_path / "tokenizer.json"), 64, 0, out, dropped)
-    assert [example.record for example in read_examples([out])] == [1]
-    (row,) = dropped.read_text().splitlines()[1:]
-    assert row.startswith("0\ts1\tseveral roots\tseveral words have head 0: ")
+    raw = written(tmp_path, PROPOSITIONS.replace("\t6\tnsubj\t", "\t0\troot\t") + PROPOSITIONS)
+    builds = list(edges_records(raw, "propositions", ["roles"]))
+    with pytest.raises(SeveralRootsError, match="several words have head 0: 2 'man' and 6 'left'"):
+        builds[0]()
+    assert len(builds[1]().targets) == 5
 
 
 def test_arguments_are_subtrees_but_not_across_their_predicate(tmp_path):

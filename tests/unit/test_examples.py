@@ -13,20 +13,8 @@ from small_tokenizer import save_tokenizer
 from attention_atlas.corpora.examples import Example, build_shard, read_examples, write_examples
 from attention_atlas.errors import AtlasError
 
-ENTRY = {
-    "reader": "conllu",
-    "source": {"path": "x"},
-    "limit": 100,
-    "shard": 3,
-    "max_tokens": 12,
-    "level": "tokens",
-    "view": "none",
-    "lines": "sentences",
-    "recipe": "authors",
-    "segment_ids": "zeros",
-    **FILE_ORDER,
-}
-SEGMENTS = ENTRY | {"reader": "segments"}
+ENTRY = {"reader": "conllu", "shard": 3, "max_tokens": 12, "view": "none", **FILE_ORDER}
+SEGMENTS = {"reader": "segments", "lines": "sentences", "recipe": "authors", "segment_ids": "zeros"}
 NOTHING = "\u200b"
 """A word that the tokenizer maps to nothing: a space without width."""
 
@@ -38,14 +26,14 @@ def tokenizer(tmp_path_factory) -> Path:
 
 def trees(*sentences: str) -> str:
     """CoNLL-U where every word hangs on the first."""
-    blocks = []
+    text = ""
     for number, sentence in enumerate(sentences, start=1):
-        rows = [
-            f"{i}\t{word}\t{word.lower()}\tNOUN\tNN\t_\t{int(i > 1)}\t{'dep' if i > 1 else 'root'}\t_\t_"
-            for i, word in enumerate(sentence.split(" "), start=1)
-        ]
-        blocks.append("\n".join([f"# sent_id = n{number}", *rows]) + "\n\n")
-    return "".join(blocks)
+        text += f"# sent_id = n{number}\n"
+        for i, word in enumerate(sentence.split(" "), start=1):
+            arc = "1\tdep" if i > 1 else "0\troot"
+            text += f"{i}\t{word}\t{word.lower()}\tNOUN\tNN\t_\t{arc}\t_\t_\n"
+        text += "\n"
+    return text
 
 
 @pytest.fixture

@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.examples import ExampleBuilder, build_shard, read_examples
+from attention_atlas.corpora.examples import ExampleBuilder
 from attention_atlas.corpora.glue import TASKS, Labelled, Tagged, glue_records, labelled_example
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
@@ -42,7 +41,7 @@ def test_every_task_is_read_as_text_and_as_json_lines(tmp_path, task):
 def test_spellings_of_a_label_are_one_class_and_missing_ones_none(tmp_path, task):
     """A table with missing labels writes the others as 1.0, and the missing ones as null or NaN."""
     names = ["sentence"] if task == "sst2" else ["sentence1", "sentence2"]
-    labels = [1, 1.0, "1", "1.0", " 1.00", None, float("nan"), "NaN", "", -1.0, 2.5]
+    labels = [1, 1.0, "1", "1.0", " 1.00", None, float("nan"), "NaN", "-", -1.0, 2.5]
     lines = "".join(json.dumps(dict.fromkeys(names, "x") | {"label": label}) + "\n" for label in labels)
     items = read(tmp_path, lines, task)
     assert [item.reason for item in items if isinstance(item, Dropped)] == ["no label"] * 5
@@ -88,17 +87,6 @@ def test_mistakes_are_named_with_their_place(tmp_path, text, task, message):
     with pytest.raises(AtlasError, match="file:") as caught:
         read(tmp_path, text, task)
     assert message in str(caught.value)
-
-
-def test_pairs_become_examples_with_their_label(tmp_path):
-    raw, out, dropped = tmp_path / "raw.tsv", tmp_path / "out.parquet", tmp_path / "dropped.tsv"
-    raw.write_text("sentence1\tsentence2\tgold_label\nThe cat.\ta cats\tneutral\n" + "a\tb\t-\n" + "w " * 60 + "\tb\tneutral\n")
-    entry = {"reader": "glue", "task": "mnli", "overlong": "drop", **FILE_ORDER, "max_tokens": 24, "shard": 8}
-    build_shard(entry, raw, save_tokenizer(tmp_path / "tokenizer.json"), 64, 0, out, dropped)
-    (example,) = read_examples([out])
-    assert example.tokens == ("[CLS]", "the", "cat", ".", "[SEP]", "a", "cat", "##s", "[SEP]")
-    assert (example.segment_ids, example.label) == ((0, 0, 0, 0, 0, 1, 1, 1, 1), "neutral")
-    assert [line.split("\t")[2] for line in dropped.read_text().splitlines()[1:]] == ["no label", "too long"]
 
 
 @pytest.fixture(scope="module")

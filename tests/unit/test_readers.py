@@ -97,7 +97,7 @@ FILES = [
     (KEYPHRASES | {"max_tokens": 9}, json.dumps({"text": "A (big) cat .", "keyphrases": ["big"]}), "A (big)"),
     ({"reader": "frames"}, json.dumps(FRAMES), "He leapt."),
     ({"reader": "sentences"}, "C'est  vrai !\n", "C'est vrai !"),
-    ({"reader": "parallel"}, json.dumps({"en": "It , too .", "fr": "Lui , aussi ."}), "It , too ."),
+    ({"reader": "parallel"}, '{"en": "It , too .", "fr": "Lui , aussi ."}\n{"en": "x", "fr": " "}\n', "It , too ."),
     ({"reader": "segments", "lines": "sentences"}, "One , two.\nThree.\nFour.\n\n", "One , two. Three. Four."),
     ({"reader": "segments", "lines": "wikitext"}, "One , two . Three . Four .\n", "One, two. Three. Four."),
 ]

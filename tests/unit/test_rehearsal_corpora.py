@@ -9,21 +9,16 @@ from rehearsal_corpora.glue_files import pairs_of
 from rehearsal_corpora.texts import Texts
 from rehearsal_corpora.write import (
     LICENSED,
-    MIRROR,
     TRAIN_ROWS,
     write_corpora,
 )
 from rules_text import ROOT
 
 from attention_atlas.corpora.conll2012 import conll2012_records
-from attention_atlas.corpora.conllu import SeveralRootsError, tree_builders
 from attention_atlas.corpora.edges import FORM_TASKS
 from attention_atlas.corpora.glue import Labelled, glue_records
 from attention_atlas.corpora.keyphrases import keyphrases_records
-from attention_atlas.corpora.marked_text import frames_records, gap_records
-from attention_atlas.corpora.questions import squad_records
 from attention_atlas.corpora.records import Dropped
-from attention_atlas.corpora.word_vectors import read_vector_file
 from attention_atlas.workflow.config import read_configuration, resolve
 from tools.rehearse import configuration
 
@@ -66,22 +61,6 @@ def test_rows_of_glue_that_are_no_examples_are_counted_by_reason(folder, task, f
     assert {row.texts[-1].strip() for row in good} <= {
         texts[-1].replace(" ", "\u2028", k) for texts, _ in expected for k in (0, 1)
     }
-
-
-def test_annotated_sentences_are_read(folder):
-    assert len(list(frames_records(folder / LICENSED / "framenet_473.json"))) > 20
-    path = folder / MIRROR / "semeval2010_task8/SemEval2010_task8_training/TRAIN_FILE.TXT"
-    relations = list(read_edge_records("semeval", ["relations"], path))
-    assert any("(e1,e2)" in target.labels[0] for record in relations for target in record.targets)
-    roles = list(read_edge_records("records", ["protoroles"], folder / LICENSED / "spr1/spr1.train.json"))
-    assert any(not target.labels for record in roles for target in record.targets)
-    assert len(list(gap_records(folder / MIRROR / "gap/gap-test.tsv"))) >= 6
-    assert len(list(squad_records(folder / MIRROR / "squad/dev-v1.1.json"))) >= 12
-    assert len(read_vector_file(folder / LICENSED / "glove.6B.100d.txt", None).index) > 100
-    # Some sentences of the converter have two roots, as it makes them.
-    trees = tree_builders(folder / LICENSED / "wsj/dev.conllu")
-    with pytest.raises(SeveralRootsError, match=r"several words have head 0: 1 '-LRB-' and 2 'End'"):
-        assert all("nsubj" in build().relations for build in trees)
 
 
 def test_documents_are_read(folder):
