@@ -9,9 +9,10 @@ import pytest
 from edge_records import read_edge_records, read_edges
 from hypothesis import given
 from hypothesis import strategies as st
+from sample_corpus.edges import edge_line
 
 from attention_atlas.corpora.conllu import SeveralRootsError
-from attention_atlas.corpora.edges import FORM_TASKS, EdgeRecord, coin_flips, constituent_label, edge_line, edges_records
+from attention_atlas.corpora.edges import FORM_TASKS, EdgeRecord, coin_flips, constituent_label, edges_records
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
 

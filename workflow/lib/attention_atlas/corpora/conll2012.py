@@ -122,7 +122,7 @@ class _Sentence(NamedTuple):
 
 
 def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Document]:
-    title: str | None = None
+    title: tuple[str, int] | None = None  # name and part of the document
     sentences: list[_Sentence] = []
     rows: list[tuple[str, list[str]]] = []
     for number, raw in chain(lines, [(0, b"#end document")]):
@@ -133,7 +133,7 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
             if rows:
                 sentences.append(_of_columns(rows))
             if is_end and title is not None and sentences:
-                yield _document(title, sentences)
+                yield _document(*title, sentences)
             title, sentences, rows = (None, [], []) if is_end else (title, sentences, [])
         elif line.startswith("#begin"):
             if rows or sentences:
@@ -141,7 +141,7 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
             match = _BEGIN.match(line)
             if match is None:
                 raise AtlasError(f"{where}: expected '#begin document (name); part 000', found {line!r}.")
-            title = _title(match[1], int(match[2] or 0))
+            title = match[1], int(match[2] or 0)
         elif line.startswith("{") and title is None:
             yield from _of_hub(json_object(line, where), where)
         elif not line.startswith("#"):
@@ -153,11 +153,7 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
             rows.append((where, columns))
 
 
-def _title(name: str, part: int) -> str:
-    return f"{name}/{part}" if part else name
-
-
-def _document(title: str, sentences: Sequence[_Sentence]) -> Document:
+def _document(name: str, part: int, sentences: Sequence[_Sentence]) -> Document:
     starts = list(accumulate((len(sentence.words) for sentence in sentences), initial=0))
 
     def moved(spans: Iterable[Span], start: int) -> list[Span]:
@@ -166,7 +162,7 @@ def _document(title: str, sentences: Sequence[_Sentence]) -> Document:
     placed = list(zip(sentences, starts, strict=False))
     spans = {span for sentence, start in placed for span in moved(sentence.spans, start)}
     return Document(
-        title,
+        f"{name}/{part}" if part else name,
         words=tuple(word for sentence in sentences for word in sentence.words),
         sentence=tuple(number for number, sentence in enumerate(sentences) for _ in sentence.words),
         tags=tuple("_" if tag in _NOTHING else tag for sentence in sentences for tag in sentence.tags),
@@ -248,7 +244,7 @@ def _of_hub(row: Mapping[str, Any], where: str) -> Iterator[Document]:
         for part, sentences in groupby(row["sentences"], key=lambda sentence: sentence["part_id"]):
             about = f"{where}: document {row['document_id']}, part {part}, sentence"
             read = [_of_layers(sentence, f"{about} {number}") for number, sentence in enumerate(sentences, start=1)]
-            yield _document(_title(row["document_id"], part), read)
+            yield _document(row["document_id"], part, read)
     except (KeyError, TypeError, ValueError) as error:
         raise AtlasError(f"{where}: this is not a document of OntoNotes ({error!r}). {_CHANGED}") from error
 

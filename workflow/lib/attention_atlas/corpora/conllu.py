@@ -55,11 +55,8 @@ class Tree:
             object.__setattr__(self, name, tuple(entry or UNKNOWN for entry in values))
 
 
-class Proposition(NamedTuple):
-    """A predicate and its arguments; words count from 1, as in `Tree`."""
-
-    predicate: int
-    arguments: tuple[tuple[int, str], ...]  # (head word, role), in the order of the words, without the predicate itself
+Proposition = tuple[int, tuple[tuple[int, str], ...]]
+"""A predicate and its arguments (head word, role) in the order of the words, without itself; words count from 1."""
 
 
 class SentenceBlock(NamedTuple):
@@ -312,5 +309,5 @@ def _propositions(rows: list[list[str]], where: str) -> tuple[Proposition, ...]:
     propositions = []
     for column, predicate in enumerate(predicates, start=1):
         roles = ((word, cells[column]) for word, cells in enumerate(rows, start=1))
-        propositions.append(Proposition(predicate, tuple(item for item in roles if item[1] not in (UNKNOWN, _PREDICATE))))
+        propositions.append((predicate, tuple(item for item in roles if item[1] not in (UNKNOWN, _PREDICATE))))
     return tuple(propositions)

@@ -357,19 +357,6 @@ class EdgeRecord:
     spaces: tuple[bool, ...] = ()  # whether a space stands before each word in the text; empty if unknown
 
 
-def edge_line(record: EdgeRecord) -> str:
-    """A record as a line of JSON, including the newline."""
-    targets = []
-    for target in record.targets:
-        spans: dict[str, Any] = {"span1": list(target.span1)}
-        if target.span2 is not None:
-            spans["span2"] = list(target.span2)
-        label = target.labels[0] if len(target.labels) == 1 else list(target.labels)
-        targets.append(spans | {"label": label} | ({"task": target.task} if target.task else {}))
-    info = {"id": record.id} | ({} if record.document is None else {"document": record.document})
-    return json.dumps({"text": " ".join(record.words), "targets": targets, "info": info}, ensure_ascii=False) + "\n"
-
-
 def edge_line_builders(path: str | Path) -> Iterator[Callable[[], EdgeRecord]]:
     """Yield functions that read the records of a file, in its order."""
     pairs: dict[str, bool] = {}

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.corpora.records import Dropped, packed_files
@@ -145,27 +145,17 @@ def located(name: str, words: Sequence[str], phrases: Iterable[str], stemmed: bo
 
 def spans_of(tags: Sequence[str]) -> list[tuple[int, int]]:
     """Words start .. stop - 1 of each phrase; an `INSIDE` outside of a phrase starts one."""
-    spans: list[tuple[int, int]] = []
-    for place, tag in enumerate(tags):
-        if tag == OUTSIDE:
-            continue
-        if tag == INSIDE and spans and spans[-1][1] == place:
-            spans[-1] = spans[-1][0], place + 1
-        else:
-            spans.append((place, place + 1))
-    return spans
+    starts = [k for k, tag in enumerate(tags) if tag == BEGIN or (tag == INSIDE and (k == 0 or tags[k - 1] == OUTSIDE))]
+    stops = [k for k, tag in enumerate(tags, start=1) if tag != OUTSIDE and (k == len(tags) or tags[k] != INSIDE)]
+    return list(zip(starts, stops, strict=True))
 
 
 @cache
-def _stemmer() -> Any:
-    from nltk.stem import PorterStemmer
-
-    return PorterStemmer()
-
-
 def stem(word: str) -> str:
     """Porter stem of a word, in lower case."""
-    return str(_stemmer().stem(word.lower()))
+    from nltk.stem import PorterStemmer
+
+    return str(PorterStemmer().stem(word.lower()))
 
 
 def keyphrases_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
