@@ -35,10 +35,6 @@ def test_shards_of_any_size_hold_the_same_records_in_the_same_order(order, shard
     assert list(in_record_order(NAMES, order, 5)) == [NAMES[k] for k in places]
 
 
-def pair(k: int) -> str:
-    return json.dumps({"sentence1": f"cat {'x ' * (k % 4)}", "sentence2": "dog", "label": "entailment"}) + "\n"
-
-
 def tree(k: int) -> str:
     return f"# sent_id = n{k}\n1\tcat\tcat\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
 
@@ -49,18 +45,13 @@ def document(k: int) -> str:
     return f"#begin document (n{k}); part 000\n{sentence * 3}#end document\n"
 
 
+QUESTIONS = [{"context": "cat dog", "question": f"x {'cat ' * (k % 3)}", "answer": "dog"} for k in range(SIZE)]
+SEGMENTS = {"lines": "sentences", "recipe": "authors", "segment_ids": "zeros", "per_document": None}
 READERS = {
     "conllu": ("".join(map(tree, range(SIZE))), {"view": "none"}),
     "conll2012": ("".join(map(document, range(SIZE))), {"windows": "first", "files": "*"}),
-    "glue": ("".join(map(pair, range(SIZE))), {"task": "mrpc", "overlong": "drop"}),
-    "squad": (
-        json.dumps([{"context": "cat dog", "question": f"x {'cat ' * (k % 3)}", "answer": "dog"} for k in range(SIZE)]),
-        {"windows": "first", "stride": 8},
-    ),
-    "segments": (
-        "".join(f"cat {'x ' * k}\ndog\n\n" for k in range(SIZE)),
-        {"lines": "sentences", "recipe": "authors", "segment_ids": "zeros", "per_document": None},
-    ),
+    "squad": (json.dumps(QUESTIONS), {"windows": "first", "stride": 8}),
+    "segments": ("".join(f"cat {'x ' * k}\ndog\n\n" for k in range(SIZE)), SEGMENTS),
 }
 
 
@@ -87,7 +78,7 @@ def test_every_reader_takes_the_first_of_one_seeded_order(reader, tokenizer, tmp
     for shard, limit in ((5, SIZE), (4, 10)):
         examples = build(tmp_path, tokenizer, reader, shard, limit, order="shuffled", seed=7)
         assert [(e.record, e.id.split(",")[0]) for e in examples] == list(enumerate(expected[:limit]))
-    if reader in ("conllu", "glue"):
+    if reader == "conllu":
         rest = build(tmp_path, tokenizer, reader, 14, 14, order="shuffled", seed=7, skip=9)
         assert [example.id for example in rest] == expected[9:]
 
