@@ -17,7 +17,8 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TEXT = ["the cat sat on the mat", "in one big house the cats sat", "houses are big, and cats are small"]
 
 
-def bert_like() -> Tokenizer:
+def bert_like(between: int = 0) -> Tokenizer:
+    """WordPiece; `between`: segment id of the [SEP] after the first of two texts."""
     entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "un", "##aff", "##able", "house", ",", ".", "'"]
     entries += [*LETTERS, *("##" + letter for letter in LETTERS)]
     tokenizer = Tokenizer(models.WordPiece({e: i for i, e in enumerate(entries)}, unk_token="[UNK]"))
@@ -25,7 +26,7 @@ def bert_like() -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS]:0 $A:0 [SEP]:0",
-        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        pair=f"[CLS]:0 $A:0 [SEP]:{between} $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])
@@ -89,6 +90,7 @@ def llama_like(legacy: bool = True) -> Tokenizer:
 
 BUILDERS = {
     "bert": bert_like,
+    "bert-of-two": functools.partial(bert_like, between=1),
     "roberta": functools.partial(byte_level, template=True),
     "bart": functools.partial(byte_level, add_prefix_space=True),
     "gpt2": byte_level,
@@ -97,7 +99,7 @@ BUILDERS = {
     "llama": llama_like,
     "llama-new": functools.partial(llama_like, legacy=False),
 }
-SPLIT_INSIDE_WORDS = ("bert", "roberta", "bart", "gpt2")
+SPLIT_INSIDE_WORDS = ("bert", "bert-of-two", "roberta", "bart", "gpt2")
 """Those whose pre-tokeniser also splits text between white space."""
 
 

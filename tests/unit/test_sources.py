@@ -20,6 +20,7 @@ import pytest
 import sacrebleu.utils
 from sacrebleu import DATASETS
 
+from attention_atlas.corpora import sources
 from attention_atlas.corpora.sources import MIRROR_VARIABLE, fetch, hub_rows
 from attention_atlas.corpora.text import parallel_records
 from attention_atlas.errors import AtlasError
@@ -178,6 +179,13 @@ def test_a_sample_of_a_large_dump_is_spread_over_row_groups_and_the_places_in_th
     assert len(np.unique(numbers // size)) == 100
     assert np.bincount(numbers // size).max() < 20 + 4.5 * 20**0.5
     assert np.abs(np.bincount(numbers % size // 100) - 200).max() < 4.5 * (200 * 0.9) ** 0.5
+
+
+def test_a_small_buffer_is_filled_from_many_row_groups(dump, monkeypatch):
+    monkeypatch.setattr(sources, "_BUFFER", 100)
+    monkeypatch.setattr(sources, "_ROW_GROUPS", 10)
+    texts = [row["text"] for row in islice(hub_rows(dump, "shuffled", 0), 60)]
+    assert len({text.rpartition("-")[0] for text in texts}) >= 10
 
 
 def test_rows_of_the_hub_are_written_with_the_names_of_their_classes(tmp_path):

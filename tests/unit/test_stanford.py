@@ -51,6 +51,8 @@ adverbial clause | if/IN/3:mark you/PRP/3:nsubj know/VBP/4:advcl tell/VB/0:root 
 comma at the edge of a clause | When/WRB/3:advmod he/PRP/3:nsubj left/VBD/6:advcl ,/,/3:punct/6:punct we/PRP/6:nsubj
     slept/VBD/0:root
 preposition before a gerund | He/PRP/2:nsubj won/VBD/0:root by/IN/4:mark/2:prep cheating/VBG/2:advcl/3:pcomp
+preposition before a passive gerund | He/PRP/2:nsubj left/VBD/0:root after/IN/5:mark/2:prep being/VBG/5:aux:pass/5:auxpass
+    seen/VBN/2:advcl/3:pcomp
 conjunction before a gerund | He/PRP/2:nsubj fell/VBD/0:root while/IN/4:mark running/VBG/2:advcl
 preposition before a finite clause | doubts/NNS/0:root about/IN/5:mark/1:prep whether/IN/5:mark they/PRP/5:nsubj
     came/VBD/1:acl/2:pcomp
