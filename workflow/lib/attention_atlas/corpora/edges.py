@@ -276,7 +276,7 @@ def _relation_sentences(raw: Path) -> Iterator[_Build]:
 def _relation(name: str, text: str, where: str, label: str) -> EdgeRecord:
     match = _MARKED.fullmatch(text)
     parts = [WORD.findall(part) for part in match.groups()] if match else []
-    if not (parts and parts[1] and parts[3] and label):
+    if match is None or not (parts[1] and parts[3] and label):
         raise AtlasError(f"{where}: expected words within <e1> and </e1>, <e2> and </e2>, and a relation in the next line.")
     words = tuple(word for part in parts for word in part)
     _, start1, stop1, start2, stop2, _ = accumulate(map(len, parts), initial=0)

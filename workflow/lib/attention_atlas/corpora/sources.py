@@ -271,7 +271,7 @@ def write_test_sets(source: Mapping[str, Any], target: str | Path) -> None:
                 files = (get_source_file(name, pair), get_reference_files(name, pair)[0])
             except (Exception, SystemExit) as error:  # many errors are possible; sacrebleu exits on a wrong checksum
                 dataset = sacrebleu.DATASETS.get(name)
-                for url, md5 in zip(dataset.data, dataset.md5 or (), strict=False) if dataset else ():
+                for url, md5 in zip(dataset.data or (), dataset.md5 or (), strict=False) if dataset else ():
                     archive = Path(SACREBLEU_DIR, name, "raw", f"{name.replace('/', '_')}.{os.path.basename(url)}")
                     if archive.is_file() and md5 not in (None, get_md5sum(archive)):
                         archive.unlink()  # sacrebleu would use it unchecked at the next start
