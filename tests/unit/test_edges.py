@@ -6,13 +6,20 @@ from dataclasses import replace
 from string import whitespace
 
 import pytest
-from edge_records import read_edge_records, read_edges
+from edge_records import read_edge_records
 from hypothesis import given
 from hypothesis import strategies as st
 from sample_corpus.edges import edge_line
 
 from attention_atlas.corpora.conllu import SeveralRootsError
-from attention_atlas.corpora.edges import FORM_TASKS, EdgeRecord, coin_flips, constituent_label, edges_records
+from attention_atlas.corpora.edges import (
+    FORM_TASKS,
+    EdgeRecord,
+    coin_flips,
+    constituent_label,
+    edge_line_builders,
+    edges_records,
+)
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
 
@@ -204,7 +211,7 @@ def records(draw):
 @given(records())
 def test_records_are_read_as_they_were_written(tmp_path_factory, record):
     path = written(tmp_path_factory.mktemp("edges"), edge_line(record))
-    assert list(read_edges(path)) == [record]
+    assert [build() for build in edge_line_builders(path)] == [record]
 
 
 MARKED = '1\t"A <e1>b</e1> <e2>c</e2>."\n'
