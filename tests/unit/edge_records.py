@@ -6,12 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.corpora.edges import EdgeRecord, edge_line_builders, edges_records
+from attention_atlas.corpora.edges import EdgeRecord, edges_records
 
 
 def read_edge_records(form: str, tasks: Sequence[str], raw: Path, *companion: Path, **options: Any) -> Iterator[EdgeRecord]:
     return (build() for build in edges_records(raw, form, tasks, *companion, **options))
-
-
-def read_edges(path: Path) -> Iterator[EdgeRecord]:
-    return (build() for build in edge_line_builders(path))

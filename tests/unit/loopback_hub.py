@@ -35,43 +35,20 @@ class Hub:
         self.gated: set[str] = set()
         self.port = 0
 
-    def add(self, kind: str, repository: str, files: dict[str, bytes]) -> None:
-        """Serve a repository."""
-        for name, content in files.items():
-            path = self.folder / kind / repository / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-
     def environment(self, home: Path, **changes: str) -> dict[str, str]:
         """Environment of a process that uses this hub, its cache in `home`."""
-        kept = {
-            key: value for key, value in os.environ.items() if not key.startswith(("HF_", "HUGGING", "ATLAS_", "TRANSFORMERS_"))
-        }
-        return kept | {
-            "HF_ENDPOINT": f"http://127.0.0.1:{self.port}",
-            "HF_HOME": str(home / "hub_cache"),
-            "XDG_CACHE_HOME": str(home / "cache"),
-            "HF_HUB_ETAG_TIMEOUT": "2",
-            "NO_PROXY": "127.0.0.1",
-            "PYTHONPATH": str(LIBRARY),
-            "OMP_NUM_THREADS": "1",
-            **changes,
-        }
+        others = ("HF_", "HUGGING", "ATLAS_", "TRANSFORMERS_")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(others)}
+        kept |= {"HF_ENDPOINT": f"http://127.0.0.1:{self.port}", "HF_HUB_ETAG_TIMEOUT": "2", "NO_PROXY": "127.0.0.1"}
+        kept |= {"HF_HOME": str(home / "hub_cache"), "XDG_CACHE_HOME": str(home / "cache")}
+        return kept | {"PYTHONPATH": str(LIBRARY), "OMP_NUM_THREADS": "1"} | changes
 
     def run(self, home: Path, code: str, **changes: str) -> subprocess.CompletedProcess[str]:
         """Run Python code in a process of its own, in `home`."""
         home.mkdir(exist_ok=True)
-        return subprocess.run(
-            [sys.executable, "-c", code],
-            check=False,
-            capture_output=True,
-            text=True,
-            cwd=home,
-            env=self.environment(home, **changes),
-        )
-
-    def files(self, repository: str) -> list[Path]:
-        return sorted(path for path in (self.folder / repository).rglob("*") if path.is_file())
+        command = [sys.executable, "-c", code]
+        variables = self.environment(home, **changes)
+        return subprocess.run(command, check=False, capture_output=True, text=True, cwd=home, env=variables)
 
 
 @contextmanager
@@ -86,40 +63,34 @@ def serving(folder: Path) -> Iterator[Hub]:
             pass
 
         def do_HEAD(self) -> None:
-            self.answer()
-
-        def do_GET(self) -> None:
-            self.answer()
+            self.do_GET()
 
         def do_POST(self) -> None:
-            self.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}"))
+            self.do_GET(json.loads(self.rfile.read(int(self.headers["Content-Length"])) or b"{}"))
 
-        def answer(self, body: Any = None) -> None:
+        def do_GET(self, body: Any = None) -> None:
             path = unquote(urlsplit(self.path).path).strip("/")
             hub.requests.append(path)
             hub.tokens.append(self.headers.get("Authorization") or "")
             if path.startswith("api/"):
                 self.api(path.removeprefix("api/").split("/"), body or {})
-            elif "/resolve/" in path:
+            else:
                 repository, _, rest = path.partition("/resolve/")
                 commit, _, name = rest.partition("/")
                 kind = repository if repository.startswith("datasets/") else f"models/{repository}"
                 self.file(hub.folder / kind / name, commit)
-            else:
-                self.refuse("EntryNotFound")
 
         def api(self, parts: list[str], body: dict[str, Any]) -> None:
             repository, action, rest = "/".join(parts[:3]), parts[3] if len(parts) > 3 else "revision", parts[4:]
-            if not (hub.folder / repository).is_dir() or repository in hub.gated:
-                self.refuse("GatedRepo" if repository in hub.gated else "RepoNotFound")
-                return
+            folder = hub.folder / repository
             reference = rest[0] if rest else "main"
             commit = hub.refs.get(reference, reference)
-            if commit not in hub.refs.values():
+            names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+            if repository in hub.gated or not folder.is_dir():
+                self.refuse("GatedRepo" if repository in hub.gated else "RepoNotFound")
+            elif commit not in hub.refs.values():
                 self.refuse("RevisionNotFound")
-                return
-            if action == "revision":
-                names = [str(path.relative_to(hub.folder / repository)) for path in hub.files(repository)]
+            elif action == "revision":
                 facts = {
                     "id": "/".join(parts[1:3]),
                     "sha": commit,
@@ -128,35 +99,17 @@ def serving(folder: Path) -> Iterator[Hub]:
                     "downloads": 0,
                     "gated": False,
                 }
-                self.send_json(facts | {"siblings": [{"rfilename": name} for name in names]})
+                self.send_json(facts | {"siblings": [{"rfilename": name} for name in names if (folder / name).is_file()]})
             elif action == "tree":
-                self.send_json(self.listed(repository, "/".join(rest[1:]), recursive="recursive=true" in self.path.lower()))
-            elif action == "paths-info":
-                self.send_json([entry for name in body.get("paths", ()) for entry in self.described(repository, name)])
+                base = folder / "/".join(rest[1:])
+                paths = base.rglob("*") if "recursive=true" in self.path.lower() else base.glob("*")
+                self.send_json([described(folder, str(path.relative_to(folder))) for path in sorted(paths)])
             else:
-                self.refuse("EntryNotFound")
-
-        def listed(self, repository: str, below: str, recursive: bool) -> list[dict[str, Any]]:
-            base = hub.folder / repository / below
-            paths = sorted(base.rglob("*") if recursive else base.glob("*"))
-            return [
-                entry for path in paths for entry in self.described(repository, str(path.relative_to(hub.folder / repository)))
-            ]
-
-        def described(self, repository: str, name: str) -> list[dict[str, Any]]:
-            path = hub.folder / repository / name
-            if path.is_dir():
-                return [{"type": "directory", "oid": "0" * 40, "size": 0, "path": name}]
-            return (
-                [{"type": "file", "oid": checksum(path), "size": path.stat().st_size, "path": name}] if path.is_file() else []
-            )
+                self.send_json([described(folder, name) for name in body.get("paths", ()) if name in names])
 
         def file(self, path: Path, commit: str) -> None:
-            if hub.refs.get(commit, commit) not in hub.refs.values():
-                self.refuse("RevisionNotFound")
-                return
-            if not path.is_file():
-                self.refuse("EntryNotFound")
+            if hub.refs.get(commit, commit) not in hub.refs.values() or not path.is_file():
+                self.refuse("EntryNotFound" if commit in hub.refs.values() else "RevisionNotFound")
                 return
             content = path.read_bytes()
             whole = len(content)
@@ -172,34 +125,40 @@ def serving(folder: Path) -> Iterator[Hub]:
             if path.name in hub.truncated and self.command == "GET":
                 content = content[: len(content) // 2]
                 self.close_connection = True
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write(content)
+            self.finish_with(content)
 
         def send_json(self, answer: Any) -> None:
-            content = json.dumps(answer).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
+            self.finish_with(json.dumps(answer).encode())
 
         def refuse(self, code: str) -> None:
             self.send_response(403 if code == "GatedRepo" else 404)
             self.send_header("X-Error-Code", code)
             self.send_header("X-Error-Message", code)
-            self.send_header("Content-Length", "0")
+            self.finish_with(b"")
+
+        def finish_with(self, content: bytes) -> None:
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(content)
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         hub.port = server.server_port
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
+        threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield hub
         finally:
             server.shutdown()
+
+
+def described(folder: Path, name: str) -> dict[str, Any]:
+    """What the hub says of a file or a folder of a repository."""
+    path = folder / name
+    if path.is_dir():
+        return {"type": "directory", "oid": "0" * 40, "size": 0, "path": name}
+    return {"type": "file", "oid": checksum(path), "size": path.stat().st_size, "path": name}
 
 
 def checksum(path: Path) -> str:

@@ -8,7 +8,7 @@ import tempfile
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.errors import AtlasError
@@ -17,7 +17,8 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TEXT = ["the cat sat on the mat", "in one big house the cats sat", "houses are big, and cats are small"]
 
 
-def bert_like() -> Tokenizer:
+def bert_like(between: int = 0) -> Tokenizer:
+    """WordPiece; `between`: segment id of the [SEP] after the first of two texts."""
     entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "un", "##aff", "##able", "house", ",", ".", "'"]
     entries += [*LETTERS, *("##" + letter for letter in LETTERS)]
     tokenizer = Tokenizer(models.WordPiece({e: i for i, e in enumerate(entries)}, unk_token="[UNK]"))
@@ -25,39 +26,24 @@ def bert_like() -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS]:0 $A:0 [SEP]:0",
-        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        pair=f"[CLS]:0 $A:0 [SEP]:{between} $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])
     return tokenizer
 
 
-def byte_level(add_prefix_space: bool = False) -> Tokenizer:
+def byte_level(add_prefix_space: bool = False, template: bool = False) -> Tokenizer:
+    """Byte-level BPE; `template`: <s> A </s></s> B </s>, segment ids all 0."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
-    tokenizer.decoder = decoders.ByteLevel()
     specials = [AddedToken(name, special=True) for name in ("<s>", "</s>", "<pad>", "<mask>")]
-    trainer = trainers.BpeTrainer(
-        vocab_size=320, special_tokens=specials, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False
-    )
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=320, special_tokens=specials, initial_alphabet=alphabet, show_progress=False)
     tokenizer.train_from_iterator(TEXT, trainer)
+    if template:
+        tokenizer.post_processor = processors.RobertaProcessing(("</s>", 1), ("<s>", 0), add_prefix_space=False)
     return tokenizer
-
-
-def gpt2_like() -> Tokenizer:
-    return byte_level()
-
-
-def roberta_like() -> Tokenizer:
-    """Byte-level BPE, <s> A </s></s> B </s>, segment ids all 0."""
-    tokenizer = byte_level()
-    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 1), ("<s>", 0), trim_offsets=True, add_prefix_space=False)
-    return tokenizer
-
-
-def bart_like() -> Tokenizer:
-    """Byte-level BPE that puts a space before every text."""
-    return byte_level(add_prefix_space=True)
 
 
 def unigram(*special: str) -> Tokenizer:
@@ -104,15 +90,16 @@ def llama_like(legacy: bool = True) -> Tokenizer:
 
 BUILDERS = {
     "bert": bert_like,
-    "roberta": roberta_like,
-    "bart": bart_like,
-    "gpt2": gpt2_like,
+    "bert-of-two": functools.partial(bert_like, between=1),
+    "roberta": functools.partial(byte_level, template=True),
+    "bart": functools.partial(byte_level, add_prefix_space=True),
+    "gpt2": byte_level,
     "xlmr": xlmr_like,
     "t5": t5_like,
     "llama": llama_like,
     "llama-new": functools.partial(llama_like, legacy=False),
 }
-SPLIT_INSIDE_WORDS = ("bert", "roberta", "bart", "gpt2")
+SPLIT_INSIDE_WORDS = ("bert", "bert-of-two", "roberta", "bart", "gpt2")
 """Those whose pre-tokeniser also splits text between white space."""
 
 
@@ -124,16 +111,9 @@ def load(name: str) -> tuple[Tokenizer, WordPieces]:
         return tokenizer, WordPieces(f"{folder}/tokenizer.json")
 
 
-WORDS = st.lists(
-    st.one_of(
-        st.sampled_from(
-            ["the", "The", "cat", "cats", "unaffable", "house", "it's", "3.5", "éclair", "naïve", "日本", "-", "#"]
-        ),
-        st.text(LETTERS + "éß,.'Z", min_size=1, max_size=7),
-    ),
-    min_size=1,
-    max_size=8,
-)
+KNOWN = ["the", "The", "cat", "cats", "unaffable", "house", "it's", "3.5", "éclair", "naïve", "日本", "-", "#"]
+WORD = st.sampled_from(KNOWN) | st.text(LETTERS + "éß,.'Z", min_size=1, max_size=7)
+WORDS = st.lists(WORD, min_size=1, max_size=8)
 
 
 @settings(max_examples=60, deadline=None)
@@ -141,26 +121,21 @@ WORDS = st.lists(
 @pytest.mark.parametrize("name", BUILDERS)
 def test_pieces_of_words_are_those_of_running_text_and_inputs_those_of_the_tokenizer(name, first_words, second_words):
     tokenizer, ours = load(name)
-    first_text, second_text = " ".join(first_words), " ".join(second_words)
-    first_pieces, second_pieces = (ours.pieces(words, [True] * len(words)) for words in (first_words, second_words))
-    assert [piece for ids in first_pieces for piece in ids] == tokenizer.encode(first_text, add_special_tokens=False).ids
-    for texts, expected in (
-        ([first_pieces], tokenizer.encode(first_text)),
-        ([first_pieces, second_pieces], tokenizer.encode(first_text, second_text)),
-    ):
-        assembled = ours.assemble(texts)
-        assert list(assembled.input_ids) == expected.ids
-        assert list(assembled.tokens) == [tokenizer.id_to_token(piece) for piece in expected.ids]
-        assert list(assembled.segment_ids) == expected.type_ids
-        assert len(assembled.word) == len(assembled.input_ids)
-        gold = [word for words_of_text in texts for word in words_of_text]
-        by_word = [
-            [i for i, word in zip(assembled.input_ids, assembled.word, strict=True) if word == k] for k in range(len(gold))
-        ]
-        assert by_word == [list(ids) for ids in gold]
+    texts = [" ".join(words) for words in (first_words, second_words)]
+    first, second = (ours.pieces(words, [True] * len(words)) for words in (first_words, second_words))
+    assert [piece for ids in first for piece in ids] == tokenizer.encode(texts[0], add_special_tokens=False).ids
+    for gold, encoding in (([first], tokenizer.encode(texts[0])), ([first, second], tokenizer.encode(*texts))):
+        assembled = ours.assemble(gold)
+        assert list(assembled.input_ids) == encoding.ids
+        assert list(assembled.tokens) == list(map(tokenizer.id_to_token, encoding.ids))
+        assert list(assembled.segment_ids) == encoding.type_ids
+        by_word = [[] for text in gold for _ in text] + [[]]
+        for piece, word in zip(assembled.input_ids, assembled.word, strict=True):
+            by_word[word].append(piece)
+        assert by_word[:-1] == [list(ids) for text in gold for ids in text]
 
 
-SPACED = st.lists(st.tuples(st.one_of(WORDS.map(lambda words: words[0]), st.sampled_from(["n't", "do", "'t"])), st.booleans()))
+SPACED = st.lists(st.tuples(WORD | st.sampled_from(["n't", "do", "'t"]), st.booleans()))
 
 
 @settings(max_examples=150, deadline=None)
@@ -175,11 +150,10 @@ def test_pieces_are_those_of_running_text_wherever_it_is_split_at_the_ends_of_wo
     spelled = ours.pieces([first, *(word for word, _ in spaced)], [False, *(space for _, space in spaced)])
     assert len(spelled) == 1 + len(spaced)
     encoding = tokenizer.encode(text, add_special_tokens=False)
-    spans = (
+    parts = (
         [span for _, span in tokenizer.pre_tokenizer.pre_tokenize_str(text)] if name in SPLIT_INSIDE_WORDS else encoding.offsets
     )
-    whole = not any(start < end < stop for start, stop in spans for end in ends)
-    if whole:
+    if not any(start < end < stop for start, stop in parts for end in ends):
         assert [piece for ids in spelled for piece in ids] == encoding.ids
 
 
@@ -189,54 +163,30 @@ def test_no_word_becomes_a_special_token(name, space):
     tokenizer, ours = load(name)
     special = {"[SEP]", "[PAD]", "[CLS]", "<s>", "</s>", "<pad>", "<mask>"}
     for word in (*special, "a</s>b"):
-        for first, second in (ours.pieces(["the", word], [False, space]), ours.pieces([word, "the"], [False, space])):
-            tokens = {*map(ours.token, first), *map(ours.token, second)}
-            assert first
-            assert second
-            assert not special & tokens
+        for spelled in (ours.pieces(["the", word], [False, space]), ours.pieces([word, "the"], [False, space])):
+            assert all(spelled)
+            assert not special & {ours.token(piece) for ids in spelled for piece in ids}
     assert tokenizer.encode("the").ids == list(ours.assemble([ours.pieces(["the"])]).input_ids)
 
 
-def test_a_hand_made_wordpiece_example():
-    _, ours = load("bert")
-    spelled = ours.pieces(["The", "unaffable", "café"])
-    assert [tuple(map(ours.token, ids)) for ids in spelled] == [
-        ("the",),
-        ("un", "##aff", "##able"),
-        ("c", "##a", "##f", "##e"),
-    ]
-    assembled = ours.assemble([spelled[:2], spelled[2:]])
-    assert assembled.tokens == ("[CLS]", "the", "un", "##aff", "##able", "[SEP]", "c", "##a", "##f", "##e", "[SEP]")
-    assert assembled.word == (-1, 0, 1, 1, 1, -1, 2, 2, 2, 2, -1)
-    assert assembled.segment_ids == (0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1)
-    assert assembled.input_ids[:2] == (2, 4)
-
-
-def test_words_that_map_to_nothing_have_no_pieces():
-    _, ours = load("bert")
-    words = ["the", "\u200b", "\u0301", "cat", ""]
-    spelled = ours.pieces(words)
-    assert [len(ids) for ids in spelled] == [1, 0, 0, 1, 0]
-    assembled = ours.assemble([spelled])
-    assert assembled.word == (-1, 0, 3, -1)
-    assert ours.pieces([]) == []
-
-
-def test_truncation_and_padding_of_the_file_are_switched_off(tmp_path):
+def test_a_hand_made_wordpiece_example(tmp_path):
     tokenizer = bert_like()
+    # Those of the file are switched off.
     tokenizer.enable_truncation(4)
     tokenizer.enable_padding(length=9)
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     ours = WordPieces(tmp_path / "tokenizer.json")
-    assert [len(ids) for ids in ours.pieces(["abcdefghij", "cat"])] == [10, 1]
-    assert len(ours.assemble([ours.pieces(["abcdefghij"])]).tokens) == 12
-    assert ours.single.after == (3,)
+    spelled = ours.pieces(["The", "unaffable", "\u200b", "café", ""])
+    assert [len(ids) for ids in spelled] == [1, 3, 0, 4, 0], "words that map to nothing have no pieces"
+    assembled = ours.assemble([spelled[:2], spelled[2:]])
+    assert assembled.tokens == ("[CLS]", "the", "un", "##aff", "##able", "[SEP]", "c", "##a", "##f", "##e", "[SEP]")
+    assert assembled.word == (-1, 0, 1, 1, 1, -1, 3, 3, 3, 3, -1)
+    assert assembled.segment_ids == (0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1)
+    assert assembled.input_ids[:2] == (2, 4)
 
 
 def test_a_tokenizer_that_merges_over_the_ends_of_words_is_refused(tmp_path):
-    entries = ["<unk>", *LETTERS, " ", "e ", "the "]
-    merges = [("e", " ")]
-    tokenizer = Tokenizer(models.BPE({e: i for i, e in enumerate(entries)}, merges, unk_token="<unk>"))
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    entries = {entry: number for number, entry in enumerate(["<unk>", *LETTERS, " ", "e ", "the "])}
+    Tokenizer(models.BPE(entries, [("e", " ")], unk_token="<unk>")).save(str(tmp_path / "tokenizer.json"))
     with pytest.raises(AtlasError, match="running text is split differently from single words"):
         WordPieces(tmp_path / "tokenizer.json")

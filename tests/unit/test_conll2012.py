@@ -1,15 +1,16 @@
 """Coreference columns: every variant is read, nested mentions included, and what is malformed is named with its line."""
 
+import copy
 import hashlib
 import io
+import json
 import tarfile
 
 import pytest
 from edge_records import read_edge_records
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from attention_atlas.corpora.conll2012 import Span, conll2012_records, sentence_parse
+from attention_atlas.corpora.edges import FORM_TASKS
 from attention_atlas.corpora.sources import check_content
 from attention_atlas.errors import AtlasError
 
@@ -55,18 +56,17 @@ def test_twelve_columns(tmp_path):
     assert document.spans == (Span(0, 4, "3"), Span(3, 4, "1"), Span(5, 6, "1"), Span(8, 9, "3"))
     assert document.parses[0] == "(TOP(S(NP(NP(DT The)(NN dog))(PP(IN of)(NP(NNP Mary))))(VP(VBD ran))))"
     assert "(-LRB- -LRB-)" in document.parses[1]
+    # Columns end at tabs and spaces; all other white space is part of a word, and of a leaf of its parse.
+    (document,) = read(tmp_path, "#begin document (d);\nd 0 0 10\u00a0000 CD (TOP(NP*)) - - - - * -\n")
+    assert (document.words, document.tags) == (("10\u00a0000",), ("CD",))
+    assert len(sentence_parse(document, 0).leaves()) == 1
 
 
 @pytest.mark.parametrize(
     ("text", "documents"),
     [
         (twelve("d a (0\nd b (0\nd c 0)\nd e 0)"), {"d": ([*"abce"], [Span(0, 4, "0"), Span(1, 3, "0")])}),
-        (
-            "\ufeff#begin document (d);\r\nd 0 0 a - - - - - - - (0)\r\n\r\n#end\r\n#begin document (empty);\r\n#end\r\n",
-            {"d": (["a"], [Span(0, 1, "0")])},
-        ),
-        # Columns end at tabs and spaces; all other white space is part of a word.
-        (twelve("d New\u00a0York -"), {"d": (["New\u00a0York"], [])}),
+        ("\ufeff#begin document (d);\r\nd 0 0 a - - - - - - - (0)\r\n\r\n#end\r\n", {"d": (["a"], [Span(0, 1, "0")])}),
         # Tabs, as in LitBank, with an empty last column.
         (
             "#begin document (d);\nd\t0\t0\tIn" + "\t_" * 8 + "\t\nd\t0\t1\t\u3000" + "\t_" * 8 + "\t(4)\n",
@@ -84,12 +84,6 @@ def test_words_and_chains_are_those_of_the_file(tmp_path, text, documents):
     assert read_documents == documents
 
 
-def test_a_word_with_a_no_break_space_is_one_leaf_of_its_parse(tmp_path):
-    (document,) = read(tmp_path, "#begin document (d);\nd 0 0 10\u00a0000 CD (TOP(NP*)) - - - - * -\n")
-    assert (document.words, document.tags) == (("10\u00a0000",), ("CD",))
-    assert len(sentence_parse(document, 0).leaves()) == 1
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -102,7 +96,6 @@ def test_a_word_with_a_no_break_space_is_one_leaf_of_its_parse(tmp_path):
         (twelve("d a -").replace("#end", "#begin") + "\n", "a.conll:3: a document starts before"),
         ("#beginning\n", "a.conll:1: expected '#begin document (name); part 000'"),
         ("#begin document (d);\n" + "\t".join(["d", "0", "0", "", *"-------", "-"]), "a.conll:2: the word is empty"),
-        ("", "a.conll: there is no document in this source"),
         ("#begin document (a); part 0\n#end document\n", "a.conll: there is no document in this source"),
     ],
 )
@@ -120,108 +113,116 @@ def archive(path, files):
 
 
 def test_folders_and_archives_are_read_in_the_order_of_names(tmp_path):
-    files = {
-        "z/b_gold_conll": twelve("b b (0)"),
-        "a.conll": twelve("a a (0)"),
-        "notes.txt": "no\n",
-        "z/../../c.conll": twelve("c c (0)"),
-    }
+    files = {"z/b_gold_conll": twelve("b b (0)"), "a.conll": twelve("a a (0)"), "notes.txt": "no\n"}
+    # Nothing is unpacked, so a name that leads out of the folder leads nowhere.
+    files |= {"z/../../c.conll": twelve("c c (0)"), "chinese/d.conll": twelve("d d (0)")}
     packed = archive(tmp_path / "x.tar.xz", files)
     assert [d.id for d in conll2012_records(packed, "*conll")] == ["a", "c", "b"]
-    # Nothing is unpacked, so a name that leads out of the folder leads nowhere.
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.tar.xz"]
-    folder = tmp_path / "folder"
+    # A folder above the source is none of it.
+    folder = tmp_path / "chinese"
     (folder / "deep").mkdir(parents=True)
     (folder / "deep" / "b.v4_gold_conll").write_text(twelve("b b (0)"))
     (folder / "a.conll").write_text(twelve("a a (0)"))
     (folder / "._a.conll").write_text("\0\5")
     for pattern, names in (("*conll", ["a", "b"]), ("*gold_conll", ["b"])):
         assert [d.id for d in conll2012_records(folder, pattern)] == names
-    with pytest.raises(AtlasError, match=r"matches '\*\.txt'\. It has 2 other files whose names end in conll; name them"):
+    with pytest.raises(AtlasError, match=r"no file here whose name matches '\*\.txt'"):
         list(conll2012_records(folder, "*.txt"))
 
 
-def official_tree(folder):
-    """The tree of CoNLL-2012 in small: gold and automatic annotation in two languages."""
-    for language, name in (("english", "bc/cctv/00/cctv_0000"), ("chinese", "bc/cnn/00/cnn_0000")):
-        for kind in ("v4_gold_conll", "v4_auto_conll", "v4_gold_skel"):
-            file = folder / "v4/data/development/data" / language / "annotations" / f"{name}.{kind}"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            chain = "(0)" if "gold" in kind else "-"
-            file.write_text(twelve(f"{name} x {chain}"))
-    return folder
-
-
-def test_of_the_official_tree_gold_files_of_one_language_are_read(tmp_path, caplog):
-    caplog.set_level("INFO")
-    folder = official_tree(tmp_path / "conll-2012")
-    (document,) = conll2012_records(folder)
-    assert (document.id, len(document.spans)) == ("bc/cctv/00/cctv_0000", 1)
-    assert "1 files match *gold_conll, of 4 with coreference columns" in caplog.text
-    # A folder above the source is none of it.
-    assert len(list(conll2012_records(official_tree(tmp_path / "chinese") / "v4/data/development/data/english"))) == 1
-
-
 def test_a_document_that_comes_twice_is_refused_with_both_files(tmp_path):
-    folder = official_tree(tmp_path / "tree")
-    with pytest.raises(
-        AtlasError, match=r"cctv_0000 is in .*cctv_0000\.v4_auto_conll and in .*cctv_0000\.v4_gold_conll; remove"
-    ):
-        list(conll2012_records(folder, "*_conll"))
-    packed = archive(tmp_path / "x.tar.xz", {"a/one_gold_conll": twelve("d a (0)"), "b/one_gold_conll": twelve("d a (0)")})
+    part = twelve("d a (0)")
+    packed = archive(tmp_path / "x.tar.xz", {"a/one_gold_conll": part, "b/one_gold_conll": part})
     with pytest.raises(AtlasError, match=r"document d is in .*:a/one_gold_conll and in .*:b/one_gold_conll"):
         list(conll2012_records(packed))
-    part = twelve("d a (0)")
     assert "document d is twice in" in refusal(tmp_path, part + part)
-    (tmp_path / "a.conll").write_text(part + part.replace("000", "001", 1))
-    assert [d.id for d in conll2012_records(tmp_path / "a.conll")] == ["d", "d/1"]
+    assert [d.id for d in read(tmp_path, part + part.replace("000", "001", 1))] == ["d", "d/1"]
 
 
 def test_the_content_of_an_archive_is_checked_whatever_its_packing(tmp_path):
-    expected = hashlib.sha256((twelve("a a (0)") + twelve("b b (0)")).encode()).hexdigest()
-    for name, files in (
-        ("one", {"a.conll": twelve("a a (0)"), "b.conll": twelve("b b (0)")}),
-        ("two", {"r/z/a.conll": twelve("a a (0)"), "r/b.conll": twelve("b b (0)")}),
-    ):
-        check_content(archive(tmp_path / name, files), expected)
-    with pytest.raises(AtlasError, match="wrong checksum: expected content_sha256"):
-        check_content(archive(tmp_path / "three", {"a.conll": twelve("a a (1)"), "b.conll": twelve("b b (0)")}), expected)
-
-
-def test_the_content_may_be_that_of_files_below_a_folder(tmp_path):
-    expected = hashlib.sha256(b"a\tO\n").hexdigest()
-    whole = archive(
-        tmp_path / "whole",
-        {"r/entities/tsv/a.tsv": "a\tO\n", "r/events/tsv/a.tsv": "a\tEVENT\n", "r/a.conll": ""},
-    )
-    for packed in (whole, archive(tmp_path / "part", {"a.tsv": "a\tO\n"})):
+    expected = hashlib.sha256(b"a\tO\nb\tO\n").hexdigest()
+    whole = {"r/entities/z/a.tsv": "a\tO\n", "r/entities/b.tsv": "b\tO\n", "r/events/a.tsv": "a\tEVENT\n", "r/a.conll": ""}
+    for name, files in (("whole", whole), ("part", {"b.tsv": "b\tO\n", "a.tsv": "a\tO\n"})):
+        packed = archive(tmp_path / name, files)
         check_content(packed, expected, "entities/*.tsv")
         # The reader takes the same files.
-        assert [record.words for record in read_edge_records("entities", ["entities"], packed)] == [("a",)]
-    with pytest.raises(AtlasError, match="wrong checksum"):
-        check_content(whole, expected, "*.tsv")
+        assert {record.words for record in read_edge_records("entities", ["entities"], packed)} == {("a",), ("b",)}
+    for pattern, files in (("*.tsv", whole), ("entities/*.tsv", whole | {"r/entities/b.tsv": "b\tB-X\n"})):
+        with pytest.raises(AtlasError, match="wrong checksum: expected content_sha256"):
+            check_content(archive(tmp_path / "other", files), expected, pattern)
 
 
-def test_a_truncated_archive_and_an_empty_folder_are_named(tmp_path):
+def test_a_truncated_archive_is_named(tmp_path):
     packed = archive(tmp_path / "x.tar.xz", {"a.conll": twelve("a a (0)") * 5000})
-    whole = packed.read_bytes()
-    packed.write_bytes(whole[: len(whole) // 2])
+    packed.write_bytes(packed.read_bytes()[: packed.stat().st_size // 2])
     with pytest.raises(AtlasError, match=r"x\.tar\.xz"):
         list(conll2012_records(packed))
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(AtlasError, match=r"no file here whose name matches '\*gold_conll'\.$"):
-        list(conll2012_records(tmp_path / "empty"))
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.text(alphabet="ab()|-01 \t\n#d", max_size=80))
-def test_nonsense_is_read_or_refused_and_nothing_else(tmp_path_factory, text):
-    path = tmp_path_factory.mktemp("f") / "a.conll"
-    path.write_text(text, encoding="utf-8")
-    try:
-        for document in conll2012_records(path):
-            assert len(document.words) == len(document.sentence) == len(document.tags)
-            assert all(0 <= s.start < s.stop <= len(document.words) for s in document.spans)
-            assert all(document.sentence[s.start] == document.sentence[s.stop - 1] for s in document.spans)
-    except AtlasError:
-        pass
+# OntoNotes from its data set on the hub: the same documents and targets as from the gold files.
+GOLD = """\
+#begin document (nw/x/00/x_0000); part 000
+nw/x/00/x_0000 0 0 Joan NNP (TOP(S(NP*) - - - - (PERSON) (ARG0*) * (0)
+nw/x/00/x_0000 0 1 Smith NNP (VP* - - - - (ORG* * * -
+nw/x/00/x_0000 0 2 fed VBD * - - - - *) (V*) * -
+nw/x/00/x_0000 0 3 ( -LRB- (NP(NP* - - - - (PERSON* (ARG1* (ARG0* (1|(0|(7)
+nw/x/00/x_0000 0 4 cat NN *) - - - - *) * *) 0)
+nw/x/00/x_0000 0 5 sleeping VBG (VP*))) - - - - * *) (V*) 1)
+nw/x/00/x_0000 0 6 . . *)) - - - - (DATE) * * (1)
+
+nw/x/00/x_0000 0 0 Mm XX - - - - - * -
+
+#end document
+#begin document (nw/x/00/x_0000); part 001
+nw/x/00/x_0000 1 0 It PRP (TOP(S(NP*) - - - - * (0)
+nw/x/00/x_0000 1 1 sle\u00a0pt VBD (VP*))) - - - - * -
+
+#end document
+"""
+FIRST = {
+    "part_id": 0,
+    "words": ["Joan", "Smith", "fed", "(", "cat", "sleeping", "."],
+    "pos_tags": ["NNP", "NNP", "VBD", "-LRB-", "NN", "VBG", "."],
+    # Spaces as the data set has them.
+    "parse_tree": "(TOP(S(NP (NNP Joan) )(VP (NNP Smith)  (VBD fed) (NP(NP (-LRB- -LRB-)  (NN cat) )"
+    "(VP (VBG sleeping) ))) (. .) ))",
+    "named_entities": ["B-PERSON", "B-ORG", "I-ORG", "B-PERSON", "I-PERSON", "O", "B-DATE"],
+    "srl_frames": [
+        {"verb": "fed", "frames": ["B-ARG0", "O", "B-V", "B-ARG1", "I-ARG1", "I-ARG1", "O"]},
+        {"verb": "sleeping", "frames": ["O", "O", "O", "B-ARG0", "I-ARG0", "B-V", "O"]},
+    ],
+    # In no order.
+    "coref_spans": [[7, 3, 3], [0, 3, 4], [1, 6, 6], [0, 0, 0], [1, 3, 5]],
+}
+EMPTY = {"srl_frames": [], "coref_spans": []}
+UNPARSED = {**EMPTY, "part_id": 0, "words": ["Mm"], "pos_tags": ["XX"], "parse_tree": None, "named_entities": ["O"]}
+LAST = {**EMPTY, "part_id": 1, "words": ["It", "sle\u00a0pt"], "pos_tags": ["PRP", "VBD"], "named_entities": ["O", "O"]}
+LAST |= {"parse_tree": "(TOP(S(NP (PRP It) )(VP (VBD sle\u00a0pt) )))", "coref_spans": [[0, 0, 0]]}
+ROW = {"document_id": "nw/x/00/x_0000", "sentences": [FIRST, UNPARSED, LAST]}
+
+
+def test_the_readers_take_the_same_from_both(tmp_path):
+    raw, gold = tmp_path / "raw", tmp_path / "gold"
+    raw.write_text(json.dumps(ROW) + "\n", encoding="utf-8")
+    gold.write_text(GOLD, encoding="utf-8")
+    assert list(conll2012_records(raw)) == list(conll2012_records(gold))
+    of_hub, of_files = (list(read_edge_records("conll2012", FORM_TASKS["conll2012"], path)) for path in (raw, gold))
+    assert of_hub == of_files
+    assert {target.task for record in of_hub for target in record.targets} == set(FORM_TASKS["conll2012"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"parse_tree": "(TOP (NNP Joan) )"}, "the parse of sentence 1 has 1 of 7 words"),
+        ({"named_entities": ["O"]}, "part 0, sentence 1: a layer does not have one value for each of the 7 words"),
+        ({"coref_spans": [[1, 5, 7]]}, "sentence 1: a mention covers words 5 to 7, but there are 7 words"),
+    ],
+)
+def test_a_row_that_does_not_fit_is_named_with_document_and_sentence(tmp_path, change, message):
+    row = copy.deepcopy(ROW)
+    row["sentences"][0] |= change
+    (tmp_path / "raw").write_text(json.dumps(row), encoding="utf-8")
+    with pytest.raises(AtlasError, match=f"document nw/x/00/x_0000.*{message}"):
+        list(read_edge_records("conll2012", ["constituents"], tmp_path / "raw"))

@@ -46,62 +46,44 @@ def test_reads_words_and_leaves_out_ranges_and_empty_nodes(tmp_path):
     )
 
 
-def test_subtypes_stay_and_ids_are_counted_when_missing(tmp_path):
-    trees = list(read_conllu(write(tmp_path, GOOD + SHORT)))
-    assert [tree.id for tree in trees] == ["first", "s2"]
-    assert trees[1].relations == ("nmod:poss", "root")
-
-
 def test_line_ends_mark_and_missing_last_blank_line_do_not_matter(tmp_path):
     plain = list(read_conllu(write(tmp_path, GOOD + SHORT)))
+    assert [(tree.id, tree.relations[0]) for tree in plain] == [("first", "nsubj"), ("s2", "nmod:poss")]
     windows = (GOOD + SHORT.rstrip("\n")).replace("\n", "\r\n").encode()
     assert list(read_conllu(write(tmp_path, b"\xef\xbb\xbf" + windows))) == plain
     assert list(read_conllu(write(tmp_path, "\n\n" + GOOD + " \n\n" + SHORT.rstrip("\n")))) == plain
 
 
-def test_spaces_inside_a_word_are_no_column_break(tmp_path):
-    (tree,) = read_conllu(write(tmp_path, row(1, "10 000", 2, "nummod") + row(2, "a  b", 0, "root")))
-    assert tree.words == ("10 000", "a b")
-    assert tree.heads == (2, 0)
-
-
 def test_files_with_byte_order_marks_can_be_joined_and_words_have_any_white_space(tmp_path):
-    words = ("10\u00a0000", "\u3000", "a\u2028b", "c\x85")
+    words = ("10\u00a0000", "\u3000", "a\u2028b", "c\x85", "10 000")
     rows = "".join(row(k, word, k - 1, "root" if k == 1 else "dep") for k, word in enumerate(words, start=1))
     trees = list(read_conllu(write(tmp_path, f"\ufeff# newdoc id = a\n{rows}\n\ufeff# newdoc id = b\n{rows}")))
     assert [(tree.document, tree.words) for tree in trees] == [("a", words), ("b", words)]
 
 
 BAD = [
-    pytest.param("", "trees.conllu: there is no sentence", id="empty"),
-    pytest.param(SHORT.replace("\t", " "), ":1: 1 column instead of 10; give each word ten columns", id="spaces"),
-    pytest.param(GOOD + "1\tx\t_\n\n" + SHORT, ":11: 3 columns instead of 10; give each word", id="few-columns"),
-    pytest.param(row(1, "x", 0, "root\t_"), ":1: 11 columns", id="many-columns"),
-    pytest.param(GOOD + SHORT[:-30], ":12: 3 columns instead of 10; the file ends within this line", id="cut-off"),
-    pytest.param(SHORT + row(1, "x", "_", "_"), r":4: the head (column 7) is '_'", id="no-head"),
-    pytest.param(SHORT + row(1, "x", "-1", "root"), r":4: the head (column 7) is '-1'", id="negative-head"),
-    pytest.param(row(1, "x", 0, "_"), ":1: the relation (column 8, DEPREL) is empty", id="no-relation"),
-    pytest.param(row(1, "", 0, "root"), ":1: the word (column 2, FORM) is empty", id="no-form"),
-    pytest.param(row(1, "x", 0, "root") + row(3, "y", 1, "dep"), ":2: the word id is '3' where 2 was expected", id="gap"),
-    pytest.param("1-2\tx\t_\t_\t_\t_\t_\t_\t_\t_\n", ":1: this sentence has only multiword tokens", id="no-words"),
-    pytest.param("2-1\tx" + "\t_" * 8 + "\n" + SHORT, ":1: the id '2-1' is not a range of words", id="range-backwards"),
-    pytest.param("\n" + row(1, "x", 0, "root") + row(2, "y", 9, "dep"), ":3: word 2 'y' has head 9", id="outside"),
-    pytest.param(row(1, "x", 0, "root") + row(2, "y", 2, "dep"), ":2: word 2 'y' is its own head", id="own-head"),
+    ("", "trees.conllu: there is no sentence"),
+    (SHORT.replace("\t", " "), ":1: expected 10 columns separated by tabs, found 1"),
+    (row(1, "x", 0, "root\t_"), "found 11; write _"),
+    (GOOD + SHORT[:-30], ":12: expected 10 columns separated by tabs, found 3; the file seems"),
+    (SHORT + row(1, "x", "_", "_"), r":4: the head (column 7) is '_'"),
+    (row(1, "x", 0, "_"), ":1: the relation (column 8, DEPREL) is empty"),
+    (row(1, "", 0, "root"), ":1: the word (column 2, FORM) is empty"),
+    (row(1, "x", 0, "root") + row(3, "y", 1, "dep"), ":2: the word id is '3' where 2 was expected"),
+    ("1-2\tx\t_\t_\t_\t_\t_\t_\t_\t_\n", ":1: this sentence has only multiword tokens"),
+    ("2-1\tx" + "\t_" * 8 + "\n" + SHORT, ":1: the id '2-1' is not a range of words"),
+    ("\n" + row(1, "x", 0, "root") + row(2, "y", 9, "dep"), ":3: word 2 'y' has head 9"),
     pytest.param(
+        row(1, "x", 0, "root") + row(2, "y", 2, "dep"), ":2: the heads run in a circle: 2 'y' -> 2 'y'", id="own-head"
+    ),
+    (
         "# c\n" + row(1, "x", 0, "root") + row(2, "y", 3, "dep") + row(3, "z", 2, "dep"),
         ":3: the heads run in a circle: 2 'y' -> 3 'z' -> 2 'y'",
-        id="circle",
     ),
-    pytest.param(row(1, "x", 0, "root") + row(2, "y", 0, "root"), ":2: several words have head 0", id="two-roots"),
-    pytest.param(GOOD.encode() + b"# text = caf\xe9\n" + SHORT.encode(), ":11: byte 13 (0xe9) is not UTF-8", id="latin"),
-    pytest.param(b"# newdoc id = caf\xe9\n\n" + SHORT.encode(), ":1: byte 4 (0xe9) is not UTF-8", id="latin-document"),
-    pytest.param(SHORT.encode("utf-16"), ":1: NUL bytes", id="utf16"),
+    (row(1, "x", 0, "root") + row(2, "y", 0, "root"), ":2: several words have head 0"),
+    (GOOD.encode() + b"# text = caf\xe9\n" + SHORT.encode(), ":11: byte 13 (0xe9) is not UTF-8"),
+    (SHORT.encode("utf-16"), ":1: NUL bytes"),
 ]
-
-
-def test_an_empty_last_cell_at_the_end_of_the_file(tmp_path):
-    tree = next(read_conllu(write(tmp_path, "1\tx\tx\tX\tX\t_\t0\troot\t_\t")))
-    assert tree.spaces == ()
 
 
 @pytest.mark.parametrize(
@@ -122,10 +104,7 @@ def test_words_of_a_multiword_token_are_joined_if_they_make_it_up(tmp_path, toke
 
 def test_spaces_are_unknown_if_no_sentence_of_the_file_says_where_there_is_none(tmp_path):
     assert [tree.spaces for tree in read_conllu(write(tmp_path, SHORT + SHORT))] == [(), ()]
-    assert [tree.spaces for tree in read_conllu(write(tmp_path, SHORT + GOOD))] == [
-        (False, True),
-        (False, True, False, True, False),
-    ]
+    assert next(read_conllu(write(tmp_path, SHORT + GOOD))).spaces == (False, True)
 
 
 @pytest.mark.parametrize(("content", "message"), BAD)
@@ -141,16 +120,12 @@ def test_find_cycle_agrees_with_walking_up_from_every_word():
     cyclic = 0
     for _ in range(500):
         size = int(random.integers(1, 8))
-        heads = [int(random.integers(0, size + 1)) for _ in range(size)]
-        stuck = False
-        for start in range(1, size + 1):
-            word = start
-            for _ in range(size):
-                word = heads[word - 1] if word else 0
-            stuck |= word != 0
+        heads = random.integers(0, size + 1, size).tolist()
+        words = list(range(1, size + 1))
+        for _ in range(size):
+            words = [heads[word - 1] if word else 0 for word in words]
         cycle = find_cycle(heads)
-        assert bool(cycle) == stuck
-        for word, head in zip(cycle, cycle[1:] + cycle[:1], strict=True):
-            assert heads[word - 1] == head
-        cyclic += stuck
+        assert bool(cycle) == any(words)
+        assert [heads[word - 1] for word in cycle] == cycle[1:] + cycle[:1]
+        cyclic += any(words)
     assert 50 < cyclic < 450

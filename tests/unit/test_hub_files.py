@@ -49,35 +49,29 @@ def test_the_commit_is_the_named_one_then_that_of_the_card_then_that_of_the_cach
     assert commit_of(MODELS, with_card) == SECOND
 
 
-@pytest.mark.parametrize("repository", ["a/b", "gpt2"])
-def test_the_hubs_cache_is_where_its_library_has_it(tmp_path, repository):
+@pytest.mark.parametrize("variable", ["", "HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME"])
+def test_the_hubs_cache_is_where_its_library_has_it(tmp_path, variable):
     code = (
-        "import huggingface_hub.constants as c, huggingface_hub.file_download as f, os\n"
+        "import huggingface_hub.constants as c, huggingface_hub.file_download as f\n"
         "from pathlib import Path\n"
         "from attention_atlas.io.hub_files import _cached\n"
-        f"kept = Path(c.HF_HUB_CACHE, f.repo_folder_name(repo_id={repository!r}, repo_type='model'))\n"
-        f"assert _cached('models', {repository!r}) == kept, kept\n"
+        "for name in ('a/b', 'gpt2'):\n"
+        "    kept = Path(c.HF_HUB_CACHE, f.repo_folder_name(repo_id=name, repo_type='model'))\n"
+        "    assert _cached('models', name) == kept, kept\n"
     )
-    library = str(Path(hub_files.__file__).parents[2])
-    for variables in (
-        {},
-        {"HF_HOME": str(tmp_path / "x")},
-        {"HF_HUB_CACHE": str(tmp_path / "y")},
-        {"HUGGINGFACE_HUB_CACHE": str(tmp_path / "z")},
-        {"XDG_CACHE_HOME": str(tmp_path / "w")},
-    ):
-        environment = {"PATH": "/usr/bin", "HOME": str(tmp_path), "PYTHONPATH": library, **variables}
-        subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+    environment = {"PATH": "/usr/bin", "HOME": str(tmp_path), "PYTHONPATH": str(Path(hub_files.__file__).parents[2])}
+    environment |= {variable: str(tmp_path / "x")} if variable else {}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
 def noted_download(folder: Path, commit: str, files: dict[str, bytes]) -> None:
     """A folder as `hf download --local-dir` leaves it."""
+    from huggingface_hub._local_folder import write_download_metadata
+
+    folder.mkdir(parents=True)
     for name, content in files.items():
-        notes = folder / ".cache" / "huggingface" / "download"
-        notes.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
-        etag = hub_files._git_checksum(folder / name)
-        (notes / f"{name}.metadata").write_text(f"{commit}\n{etag}\n1.0\n", encoding="utf-8")
+        write_download_metadata(folder, name, commit, hub_files._git_checksum(folder / name))
 
 
 def test_the_mirror_is_checked_by_what_was_noted_when_it_was_downloaded(without_files, monkeypatch):
@@ -91,12 +85,3 @@ def test_the_mirror_is_checked_by_what_was_noted_when_it_was_downloaded(without_
     (folder / "notes.txt").write_bytes(b"y")
     with pytest.raises(AtlasError, match=r"notes\.txt: wrong checksum"):
         hub_files.fetch(MODELS, pinned, ["*"])
-
-
-def test_notes_of_a_download_are_those_that_the_hubs_library_writes(tmp_path):
-    from huggingface_hub._local_folder import write_download_metadata
-
-    (tmp_path / "config.json").write_bytes(b"{}")
-    write_download_metadata(tmp_path, "config.json", FIRST, hub_files._git_checksum(tmp_path / "config.json"))
-    assert hub_files.placed_commit(tmp_path) == FIRST
-    hub_files.check_placed_files(tmp_path)

@@ -1,10 +1,12 @@
-"""Plain text as documents: what parts them, what is a paragraph, and whether a document was closed."""
+"""Plain text as documents: what parts them, what is a paragraph, whether a document was closed; and parallel text."""
 
 from __future__ import annotations
 
+import gzip
+
 import pytest
 
-from attention_atlas.corpora.text import TextDocument, segments_records
+from attention_atlas.corpora.text import TextDocument, Translated, parallel_records, segments_records
 from attention_atlas.errors import AtlasError
 
 
@@ -17,20 +19,13 @@ def read(tmp_path):
     return of
 
 
-def test_sentences_are_taken_as_they_are_one_paragraph_a_document(read):
-    text = "One. Still one.\n  Two. \n\n \nThree.\n"
+@pytest.mark.parametrize(("end", "closed"), [("", False), ("\n", False), ("\n \t\n", True)])
+def test_sentences_are_taken_as_they_are_and_only_a_blank_line_closes_the_last_document(read, end, closed):
+    text = "One. Still one.\n  Two. \n\n \nThree." + end
     assert read(text, "sentences") == [
         TextDocument((("One. Still one.", "Two."),), closed=True),
-        TextDocument((("Three.",),), closed=False),
+        TextDocument((("Three.",),), closed),
     ]
-
-
-@pytest.mark.parametrize(("end", "closed"), [("", False), ("\n", False), ("\n \t\n", True)])
-def test_only_a_blank_line_closes_the_last_document_of_sentences(read, end, closed):
-    documents = read("One.\n\nTwo." + end, "sentences")
-    assert [document.closed for document in documents] == [True, closed]
-    # The other layouts have no such fault.
-    assert all(document.closed for document in read("One.\n\nTwo." + end, "paragraphs"))
 
 
 def test_paragraphs_are_split_into_sentences(read):
@@ -41,51 +36,65 @@ def test_paragraphs_are_split_into_sentences(read):
     ]
 
 
-WIKITEXT = "".join(
-    f" {line} \n"
-    for line in (
-        "",
-        "= Robert Boulter =",
-        "",
-        "Robert is an actor . He was born .",
-        "",
-        "= = Career = =",
-        "",
-        "He had a part in 2000 @.@ 5 shows .",
-        "= = = Films = = =",
-        "",
-        "The well @-@ known film cost 1 @,@ 000 @,@ 000 pounds .",
-        "",
-        "= Up =",
-        "",
-        "A word .",
-        "= X =",
-        "An equation a = b = c stays .",
-        "= 4 + 4",
-    )
-)
+WIKITEXT = """
+ = Robert Boulter =
+
+ Robert is an actor . He was born .
+
+ = = Career = =
+
+ He had a part in 2000 @.@ 5 shows .
+ = = = Films = = =
+
+ The well @-@ known film cost 1 @,@ 000 @,@ 000 pounds .
+
+ = Up =
+ A word .
+ = X =
+ An equation a = b = c stays .
+ = 4 + 4
+"""
 
 
 def test_wikitext_titles_open_documents_and_headings_are_left_out(read):
+    works = ("He had a part in 2000.5 shows .",), ("The well-known film cost 1,000,000 pounds .",)
     assert read(WIKITEXT, "wikitext") == [
-        TextDocument(
-            (
-                ("Robert is an actor .", "He was born ."),
-                ("He had a part in 2000.5 shows .",),
-                ("The well-known film cost 1,000,000 pounds .",),
-            ),
-            closed=True,
-        ),
+        TextDocument((("Robert is an actor .", "He was born ."), *works), closed=True),
         TextDocument((("A word .",),), closed=True),
         TextDocument((("An equation a = b = c stays .",), ("= 4 + 4",)), closed=True),
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "lines"), [("", "sentences"), (" \n\n", "paragraphs"), (" = Only = \n = = Heads = = \n", "wikitext")]
-)
-def test_a_file_without_text_is_an_error_that_names_it(read, tmp_path, text, lines):
-    with pytest.raises(AtlasError) as caught:
+@pytest.mark.parametrize(("text", "lines"), [(" \n\n", "paragraphs"), (" = Only = \n = = Heads = = \n", "wikitext")])
+def test_a_file_without_text_is_an_error_that_names_it(read, text, lines):
+    with pytest.raises(AtlasError, match=r"text\.txt: the file has no text"):
         read(text, lines)
-    expected = f"{tmp_path}/text.txt: the file has no text. A text corpus needs at least one line that is not blank."
-    assert str(caught.value) == expected
+
+
+def written(folder, name, text):
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def test_pairs_are_read_from_objects_and_from_two_files(tmp_path):
+    objects = written(tmp_path, "a.jsonl", '{"en": "A cat.", "fr": " Un chat. "}\n\n{"en": "Two", "fr": "Deux", "id": 3}\n')
+    first, second = Translated("1", "A cat.", "Un chat."), Translated("3", "Two", "Deux")
+    assert list(parallel_records(objects, ["en", "fr"])) == [first, second]
+    english, french = tmp_path / "a.en.gz", written(tmp_path, "a.fr", "Un chat.\nDeux\n")
+    english.write_bytes(gzip.compress(b"A cat.\nTwo\n"))
+    assert list(parallel_records(english, ["en", "fr"], french)) == [first, Translated("2", "Two", "Deux")]
+    for texts in ((objects, french), (french, objects)):
+        with pytest.raises(AtlasError, match=r"a\.fr: the file ends after line 2, but .*a\.jsonl continues"):
+            list(parallel_records(texts[0], ["en", "fr"], texts[1]))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("A cat.\n", r"a\.jsonl:1: not a JSON object .* translations"),
+        ('{"en": "x", "fr": "y"}\n{"en": "x", "fr": 3}\n', r"a\.jsonl:2: there is no text under 'fr'"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, text, message):
+    with pytest.raises(AtlasError, match=message):
+        list(parallel_records(written(tmp_path, "a.jsonl", text), ["en", "fr"]))

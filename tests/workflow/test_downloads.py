@@ -33,15 +33,14 @@ OPTIONS = ("--configfile", "config.yaml", "mine.yaml", "--")
 
 @pytest.fixture
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hub]:
-    files = tmp_path_factory.mktemp("files")
-    tiny("bert").save_pretrained(files / "model")
+    folder = tmp_path_factory.mktemp("served")
+    model, data = folder / "models/a/tiny", folder / "datasets/a/data"
+    tiny("bert").save_pretrained(model)
     words = ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat"]
-    BertTokenizerFast(vocab={word: i for i, word in enumerate(words)}).save_pretrained(files / "model")
-    rows = [{"text": "The cat sat. \n" * 4} for _ in range(40)]
-    pq.write_table(pa.Table.from_pylist(rows), files / "train.parquet")
-    with serving(tmp_path_factory.mktemp("served")) as served:
-        served.add("models", "a/tiny", {path.name: path.read_bytes() for path in (files / "model").iterdir()})
-        served.add("datasets", "a/data", {"train.parquet": (files / "train.parquet").read_bytes()})
+    BertTokenizerFast(vocab={word: i for i, word in enumerate(words)}).save_pretrained(model)
+    data.mkdir(parents=True)
+    pq.write_table(pa.table({"text": ["The cat sat. \n" * 4] * 40}), data / "train.parquet")
+    with serving(folder) as served:
         yield served
 
 

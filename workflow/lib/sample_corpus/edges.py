@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nltk import Tree as Constituents
 
-from attention_atlas.corpora.edges import EdgeRecord, children, constituent_targets, coreference_targets, edge_line, subtree
+from attention_atlas.corpora.conllu import children, subtree
+from attention_atlas.corpora.edges import EdgeRecord, constituent_targets, coreference_targets
 from attention_atlas.corpora.layers import EdgeTarget, WordSpan
 from sample_corpus.generate import Document, Mention, Sentence, Token
 
@@ -51,6 +53,19 @@ def edge_lines(documents: Iterable[Document]) -> Iterator[str]:
     for document in documents:
         for number, sentence in enumerate(document.sentences):
             yield edge_line(edge_record(document, number, sentence))
+
+
+def edge_line(record: EdgeRecord) -> str:
+    """A record as a line of JSON, including the newline."""
+    targets = []
+    for target in record.targets:
+        spans: dict[str, Any] = {"span1": list(target.span1)}
+        if target.span2 is not None:
+            spans["span2"] = list(target.span2)
+        label = target.labels[0] if len(target.labels) == 1 else list(target.labels)
+        targets.append(spans | {"label": label} | ({"task": target.task} if target.task else {}))
+    info = {"id": record.id} | ({} if record.document is None else {"document": record.document})
+    return json.dumps({"text": " ".join(record.words), "targets": targets, "info": info}, ensure_ascii=False) + "\n"
 
 
 def edge_record(document: Document, number: int, sentence: Sentence) -> EdgeRecord:

@@ -17,9 +17,9 @@ a sentence with a word or tag XX.
 
 from __future__ import annotations
 
+import io
 import logging
 import re
-import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -27,8 +27,9 @@ from itertools import accumulate, chain, groupby
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from attention_atlas.corpora.records import packed_files
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import DAMAGED, columns_of, decoded, is_tar_archive, json_object, raw_lines, without_mac_files
+from attention_atlas.io.files import columns_of, decoded, is_tar_archive, json_object, raw_lines, without_mac_files
 
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
@@ -92,40 +93,21 @@ def column_files(
     `below`: read only files in folders of this name, if there are such folders.
     """
 
-    def order(name: str) -> str:
-        return name.rsplit("/", 1)[-1] if by_base_name else name
-
-    if path.is_dir():
-        inside = [str(p.relative_to(path)) for p in path.rglob("*") if p.is_file()]
-        for name in sorted(_chosen(path, inside, files, below), key=order):
-            yield str(path / name), raw_lines(path / name)
-    elif path.is_file() and is_tar_archive(path):
-        try:
-            with tarfile.open(path) as archive:
-                members = {m.name: m for m in archive.getmembers() if m.isfile()}
-                for name in sorted(_chosen(path, members, files, below), key=order):
-                    # Read in memory: since nothing is unpacked to disk, paths in the archive cannot do harm.
-                    stream = archive.extractfile(members[name])
-                    assert stream is not None
-                    yield f"{path}:{name}", list(enumerate(stream, start=1))
-        except (tarfile.TarError, *DAMAGED) as error:
-            raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
-    else:
+    if not (path.is_dir() or is_tar_archive(path)):
         yield str(path), raw_lines(path)
+        return
 
+    def choose(names: Sequence[str]) -> list[str]:
+        names = without_mac_files(path, [name for name in names if below in PurePath(name).parts[:-1]] or names)
+        named = [name for name in names if fnmatchcase(PurePath(name).name, files)]
+        chosen = [name for name in named if not _OTHER_LANGUAGES & set(PurePath(name).parts[:-1])]
+        if not chosen:
+            raise AtlasError(f"{path}: there is no file here whose name matches {files!r}, only {', '.join(names[:3])} ...")
+        _log.info("%s: %d of %d files match %s", path, len(chosen), len(names), files)
+        return sorted(chosen, key=lambda name: name.rsplit("/", 1)[-1] if by_base_name else name)
 
-def _chosen(path: Path, names: Iterable[str], files: str, below: str | None) -> list[str]:
-    """The files that `column_files` reads; `names` are paths below the source."""
-    names = list(names)
-    names = without_mac_files(path, [name for name in names if below in PurePath(name).parts[:-1]] or names)
-    named = [name for name in names if fnmatchcase(PurePath(name).name, files)]
-    chosen = [name for name in named if not _OTHER_LANGUAGES & set(PurePath(name).parts[:-1])]
-    columns = sum(fnmatchcase(name, COREFERENCE_FILES) for name in names)
-    if not chosen:
-        other = f" It has {columns} other files whose names end in conll; name them by `files`." if columns else ""
-        raise AtlasError(f"{path}: there is no file here whose name matches {files!r}.{other}")
-    _log.info("%s: %d files match %s, of %d with coreference columns", path, len(chosen), files, columns)
-    return chosen
+    for name, content in packed_files(path, choose):
+        yield f"{path}{'/' if path.is_dir() else ':'}{name}", enumerate(io.BytesIO(content), start=1)
 
 
 class _Sentence(NamedTuple):
@@ -140,7 +122,7 @@ class _Sentence(NamedTuple):
 
 
 def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Document]:
-    title: str | None = None
+    title: tuple[str, int] | None = None  # name and part of the document
     sentences: list[_Sentence] = []
     rows: list[tuple[str, list[str]]] = []
     for number, raw in chain(lines, [(0, b"#end document")]):
@@ -151,7 +133,7 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
             if rows:
                 sentences.append(_of_columns(rows))
             if is_end and title is not None and sentences:
-                yield _document(title, sentences)
+                yield _document(*title, sentences)
             title, sentences, rows = (None, [], []) if is_end else (title, sentences, [])
         elif line.startswith("#begin"):
             if rows or sentences:
@@ -159,7 +141,7 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
             match = _BEGIN.match(line)
             if match is None:
                 raise AtlasError(f"{where}: expected '#begin document (name); part 000', found {line!r}.")
-            title = _title(match[1], int(match[2] or 0))
+            title = match[1], int(match[2] or 0)
         elif line.startswith("{") and title is None:
             yield from _of_hub(json_object(line, where), where)
         elif not line.startswith("#"):
@@ -171,11 +153,7 @@ def _documents(name: str, lines: Iterable[tuple[int, bytes]]) -> Iterator[Docume
             rows.append((where, columns))
 
 
-def _title(name: str, part: int) -> str:
-    return f"{name}/{part}" if part else name
-
-
-def _document(title: str, sentences: Sequence[_Sentence]) -> Document:
+def _document(name: str, part: int, sentences: Sequence[_Sentence]) -> Document:
     starts = list(accumulate((len(sentence.words) for sentence in sentences), initial=0))
 
     def moved(spans: Iterable[Span], start: int) -> list[Span]:
@@ -184,7 +162,7 @@ def _document(title: str, sentences: Sequence[_Sentence]) -> Document:
     placed = list(zip(sentences, starts, strict=False))
     spans = {span for sentence, start in placed for span in moved(sentence.spans, start)}
     return Document(
-        title,
+        f"{name}/{part}" if part else name,
         words=tuple(word for sentence in sentences for word in sentence.words),
         sentence=tuple(number for number, sentence in enumerate(sentences) for _ in sentence.words),
         tags=tuple("_" if tag in _NOTHING else tag for sentence in sentences for tag in sentence.tags),
@@ -266,7 +244,7 @@ def _of_hub(row: Mapping[str, Any], where: str) -> Iterator[Document]:
         for part, sentences in groupby(row["sentences"], key=lambda sentence: sentence["part_id"]):
             about = f"{where}: document {row['document_id']}, part {part}, sentence"
             read = [_of_layers(sentence, f"{about} {number}") for number, sentence in enumerate(sentences, start=1)]
-            yield _document(_title(row["document_id"], part), read)
+            yield _document(row["document_id"], part, read)
     except (KeyError, TypeError, ValueError) as error:
         raise AtlasError(f"{where}: this is not a document of OntoNotes ({error!r}). {_CHANGED}") from error
 

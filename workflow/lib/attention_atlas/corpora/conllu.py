@@ -55,12 +55,8 @@ class Tree:
             object.__setattr__(self, name, tuple(entry or UNKNOWN for entry in values))
 
 
-class Proposition(NamedTuple):
-    """A predicate and its arguments; words count from 1, as in `Tree`."""
-
-    predicate: int
-    roleset: str
-    arguments: tuple[tuple[int, str], ...]  # (head word, role), in the order of the words, without the predicate itself
+Proposition = tuple[int, tuple[tuple[int, str], ...]]
+"""A predicate and its arguments (head word, role) in the order of the words, without itself; words count from 1."""
 
 
 class SentenceBlock(NamedTuple):
@@ -128,7 +124,12 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
             raise AtlasError(f"{path}:{number}: NUL bytes; the file is damaged or in UTF-16, convert it to UTF-8.")
         line = decoded(raw, f"{path}:{number}").rstrip("\r\n")
         if not line.startswith("#"):
-            _check_columns(line, f"{path}:{number}", cut_off=not raw.endswith(b"\n"))
+            if (columns := line.count("\t") + 1) != COLUMNS:
+                cut_off = "; the file seems to be cut off within this line" if not raw.endswith(b"\n") else ""
+                raise AtlasError(
+                    f"{path}:{number}: expected {COLUMNS} columns separated by tabs, found {columns}{cut_off}; write _ for "
+                    "empty ones, or fetch the file again."
+                )
             numbers.append(number)
         # The library treats two spaces as a column break, but CoNLL-U allows spaces in some columns.
         lines.append(_SPACES.sub(" ", line))
@@ -167,21 +168,11 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
     )
     if fault := tree_fault(tree):
         word, text = fault
-        number = words[word - 1][0]
-        message = f"{path}:{number}: {text}; correct column 7 (HEAD) or remove the sentence."
-        dropped = Dropped(tree.id, "several roots", text)
-        raise SeveralRootsError(message, dropped) if fault == several_roots(tree) else AtlasError(message)
+        message = f"{path}:{words[word - 1][0]}: {text}; correct column 7 (HEAD) or remove the sentence."
+        if tree.heads[word - 1] == 0:
+            raise SeveralRootsError(message, Dropped(tree.id, "several roots", text))
+        raise AtlasError(message)
     return tree
-
-
-def _check_columns(line: str, where: str, cut_off: bool) -> None:
-    columns = line.count("\t") + 1
-    if columns == COLUMNS:
-        return
-    cause = "give each word ten columns separated by tabs, with _ for empty ones"
-    if columns < COLUMNS and cut_off:
-        cause = "the file ends within this line and seems to be cut off; fetch or write it again"
-    raise AtlasError(f"{where}: {columns} column{'s' if columns > 1 else ''} instead of {COLUMNS}; {cause}.")
 
 
 def _check_word(token: conllu.Token, expected: int, where: str) -> None:
@@ -248,28 +239,35 @@ def find_cycle(heads: Sequence[int]) -> list[int]:
 def tree_fault(tree: Tree) -> tuple[int, str] | None:
     """The first reason why `tree` is not a tree: (position of the word at fault, sentence)."""
     size = len(tree.words)
+    named = {word: f"{word} '{form}'" for word, form in enumerate(tree.words, start=1)}
     for word, head in enumerate(tree.heads, start=1):
         if not 0 <= head <= size:
-            return word, f"word {_named(tree, word)} has head {head}, outside of 0 to {size}"
-        if head == word:
-            return word, f"word {_named(tree, word)} is its own head"
+            return word, f"word {named[word]} has head {head}, outside of 0 to {size}"
     if cycle := find_cycle(tree.heads):
-        circle = " -> ".join(_named(tree, word) for word in [*cycle, cycle[0]])
-        return cycle[0], f"the heads run in a circle: {circle}"
-    return several_roots(tree)
-
-
-def several_roots(tree: Tree) -> tuple[int, str] | None:
-    """The second word attached to ROOT and a sentence that names all such words; None if there is at most one."""
+        return cycle[0], f"the heads run in a circle: {' -> '.join(named[word] for word in [*cycle, cycle[0]])}"
     roots = [word for word, head in enumerate(tree.heads, start=1) if head == 0]
-    if len(roots) < 2:
-        return None
-    named = " and ".join(_named(tree, word) for word in roots)
-    return roots[1], f"several words have head 0: {named}"
+    if len(roots) > 1:
+        return roots[1], f"several words have head 0: {' and '.join(named[word] for word in roots)}"
+    return None
 
 
-def _named(tree: Tree, word: int) -> str:
-    return f"{word} '{tree.words[word - 1]}'"
+def children(heads: Sequence[int]) -> list[list[int]]:
+    """Dependents of every position in the order of the words: entry 0 lists the roots, entry k those of word k."""
+    dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    for word, head in enumerate(heads, start=1):
+        dependents[head].append(word)
+    return dependents
+
+
+def subtree(below: Sequence[Sequence[int]], head: int) -> tuple[int, int]:
+    """Span from the first to the last word below a word (counted from 1), including the word itself; `below`: `children`."""
+    first = last = head
+    waiting = [head]
+    while waiting:
+        word = waiting.pop()
+        first, last = min(first, word), max(last, word)
+        waiting += below[word]
+    return first - 1, last
 
 
 def proposition_builders(path: str | Path) -> Iterator[Callable[[], tuple[Tree, tuple[Proposition, ...]]]]:
@@ -299,7 +297,7 @@ def _parsed(block: SentenceBlock, position: int, path: str | Path) -> tuple[Tree
 
 
 def _propositions(rows: list[list[str]], where: str) -> tuple[Proposition, ...]:
-    predicates = [(word, cells[0]) for word, cells in enumerate(rows, start=1) if cells[0] != UNKNOWN]
+    predicates = [word for word, cells in enumerate(rows, start=1) if cells[0] != UNKNOWN]
     sizes = {len(cells) - 1 for cells in rows}
     if not predicates and all(set(cells) == {UNKNOWN} for cells in rows):
         return ()
@@ -309,8 +307,7 @@ def _propositions(rows: list[list[str]], where: str) -> tuple[Proposition, ...]:
             "roles; there must be one for each predicate."
         )
     propositions = []
-    for column, (predicate, roleset) in enumerate(predicates, start=1):
-        roles = [(word, cells[column]) for word, cells in enumerate(rows, start=1) if cells[column] != UNKNOWN]
-        arguments = tuple((word, role) for word, role in roles if role != _PREDICATE)
-        propositions.append(Proposition(predicate, roleset, arguments))
+    for column, predicate in enumerate(predicates, start=1):
+        roles = ((word, cells[column]) for word, cells in enumerate(rows, start=1))
+        propositions.append((predicate, tuple(item for item in roles if item[1] not in (UNKNOWN, _PREDICATE))))
     return tuple(propositions)

@@ -19,7 +19,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations, zip_longest
+from itertools import accumulate, combinations, zip_longest
 from pathlib import Path
 from string import whitespace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -39,8 +39,10 @@ from attention_atlas.corpora.conllu import (
     Proposition,
     SeveralRootsError,
     Tree,
+    children,
     proposition_builders,
     read_conllu,
+    subtree,
     tree_builders,
 )
 from attention_atlas.corpora.layers import EDGE_TASKS, EdgeTarget, WordSpan
@@ -168,7 +170,7 @@ def _dependency_targets(tree: Tree) -> Iterator[EdgeTarget]:
 def _role_targets(tree: Tree, propositions: Iterable[Proposition]) -> Iterator[EdgeTarget]:
     """Semantic roles: span1 is the predicate, span2 an argument."""
     below = children(tree.heads)
-    for predicate, _, arguments in propositions:
+    for predicate, arguments in propositions:
         for head, role in arguments:
             yield EdgeTarget((predicate - 1, predicate), _argument(below, predicate, head), (role,), "roles")
 
@@ -252,7 +254,7 @@ def _entity_sentences(raw: Path) -> Iterator[_Build]:
 
 
 _SENTENCE = re.compile(r'^(\d+)\t"(.*)"\s*$')
-_MARK = re.compile(r"</?e[12]>")
+_MARKED = re.compile(r"(.*)<e1>(.*)</e1>(.*)<e2>(.*)</e2>(.*)")
 
 
 def _relation_sentences(raw: Path) -> Iterator[_Build]:
@@ -272,22 +274,14 @@ def _relation_sentences(raw: Path) -> Iterator[_Build]:
 
 
 def _relation(name: str, text: str, where: str, label: str) -> EdgeRecord:
-    words: list[str] = []
-    mark_positions: dict[str, int] = {}
-    place = 0
-    for mark in _MARK.finditer(text):
-        words += WORD.findall(text[place : mark.start()])
-        mark_positions[mark[0]] = len(words)
-        place = mark.end()
-    words += WORD.findall(text[place:])
-    try:
-        spans = [(mark_positions[f"<e{k}>"], mark_positions[f"</e{k}>"]) for k in (1, 2)]
-    except KeyError as error:
-        raise AtlasError(f"{where}: the sentence has no {error.args[0]}: both entities must be marked.") from error
-    if not label or any(start >= stop for start, stop in spans):
-        raise AtlasError(f"{where}: expected words between the marks, and a relation in the next line.")
-    target = EdgeTarget(spans[0], spans[1], (label,), "relations")
-    return EdgeRecord(name, tuple(words), (target,), spaces=spaces_in(_MARK.sub("", text), words))
+    match = _MARKED.fullmatch(text)
+    parts = [WORD.findall(part) for part in match.groups()] if match else []
+    if match is None or not (parts[1] and parts[3] and label):
+        raise AtlasError(f"{where}: expected words within <e1> and </e1>, <e2> and </e2>, and a relation in the next line.")
+    words = tuple(word for part in parts for word in part)
+    _, start1, stop1, start2, stop2, _ = accumulate(map(len, parts), initial=0)
+    target = EdgeTarget((start1, stop1), (start2, stop2), (label,), "relations")
+    return EdgeRecord(name, words, (target,), spaces=spaces_in("".join(match.groups()), words))
 
 
 _NODE = re.compile(r"^ewt-(\w+)-(\d+)-semantics-(?:pred|arg)-(\d+)$")
@@ -362,31 +356,6 @@ class EdgeRecord:
     document: str | None = None  # the document that the text is taken from; None if unknown
     spaces: tuple[bool, ...] = ()  # whether a space stands before each word in the text; empty if unknown
 
-    def __post_init__(self) -> None:
-        for target in self.targets:
-            for span in (target.span1, target.span2):
-                if span is not None and not 0 <= span[0] < span[1] <= len(self.words):
-                    raise AtlasError(
-                        f"{self.id}: the span {list(span)} does not lie within the {len(self.words)} words: correct this "
-                        "record."
-                    )
-
-
-def edge_line(record: EdgeRecord) -> str:
-    """A record as a line of JSON, including the newline."""
-    for word in record.words:
-        if not _is_word(word):
-            raise AtlasError(f"{record.id}: the word {word!r} contains a space, which separates words in this format.")
-    targets = []
-    for target in record.targets:
-        spans: dict[str, Any] = {"span1": list(target.span1)}
-        if target.span2 is not None:
-            spans["span2"] = list(target.span2)
-        label = target.labels[0] if len(target.labels) == 1 else list(target.labels)
-        targets.append(spans | {"label": label} | ({"task": target.task} if target.task else {}))
-    info = {"id": record.id} | ({} if record.document is None else {"document": record.document})
-    return json.dumps({"text": " ".join(record.words), "targets": targets, "info": info}, ensure_ascii=False) + "\n"
-
 
 def edge_line_builders(path: str | Path) -> Iterator[Callable[[], EdgeRecord]]:
     """Yield functions that read the records of a file, in its order."""
@@ -442,25 +411,6 @@ def _span(value: Any, name: str, where: str, size: int) -> WordSpan:
             f"{where}: '{name}' must be [start, stop] with 0 <= start < stop <= {size} (words of the text), not {value!r}."
         )
     return value[0], value[1]
-
-
-def children(heads: Sequence[int]) -> list[list[int]]:
-    """Dependents of every position in the order of the words: entry 0 lists the roots, entry k those of word k."""
-    dependents: list[list[int]] = [[] for _ in range(len(heads) + 1)]
-    for word, head in enumerate(heads, start=1):
-        dependents[head].append(word)
-    return dependents
-
-
-def subtree(below: Sequence[Sequence[int]], head: int) -> WordSpan:
-    """Span from the first to the last word below a word (counted from 1), including the word itself."""
-    first = last = head
-    waiting = [head]
-    while waiting:
-        word = waiting.pop()
-        first, last = min(first, word), max(last, word)
-        waiting += below[word]
-    return first - 1, last
 
 
 def constituent_targets(parse: Constituents) -> Iterator[EdgeTarget]:

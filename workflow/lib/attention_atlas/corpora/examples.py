@@ -109,15 +109,12 @@ def question_of(example: Example) -> QuestionAnnotation:
 
 def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
     """Write examples as Parquet, atomically."""
-    columns: dict[str, list[Any]] = {
-        name: [getattr(example, name) if name not in WORD_LAYERS else example.layers.get(name) for example in examples]
-        for name in SCHEMA.names
-    }
-    columns["question"] = [None if e.question is None else asdict(e.question) for e in examples]
-    for name, to_row in _TO_ROWS.items():
-        columns[name] = [None if items is None else [to_row(item) for item in items] for items in columns[name]]
+    rows = [asdict(example) | dict(example.layers) for example in examples]
+    for row in rows:
+        for mention in row["mentions"] or ():
+            mention |= {f"head_{rule}": head for rule, head in mention["heads"].items()}
     with whole_file(path) as part:
-        pq.write_table(pa.table(columns, schema=SCHEMA), part)
+        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), part)
 
 
 def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iterator[Example]:
@@ -131,13 +128,14 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
         for row in table.to_pylist():
             if limit is not None and row["record"] >= limit:
                 return
-            for name, from_row in _FROM_ROWS.items():
-                row[name] = None if row[name] is None else [from_row(item) for item in row[name]]
-            gold = _with_tuples(row)
-            layers = {name: gold.pop(name) for name in WORD_LAYERS}
-            gold["layers"] = {name: values for name, values in layers.items() if values is not None}
-            gold["question"] = None if row["question"] is None else QuestionAnnotation(**_with_tuples(row["question"]))
-            yield Example(**gold | {"texts": gold["texts"] or ()})
+            fields = _with_tuples(row)
+            for name, of_row in _LISTS.items():
+                if fields[name] is not None:
+                    fields[name] = tuple(of_row(**_with_tuples(item)) for item in fields[name])
+            fields["layers"] = {name: layer for name in WORD_LAYERS if (layer := fields.pop(name)) is not None}
+            if fields["question"] is not None:
+                fields["question"] = QuestionAnnotation(**_with_tuples(fields["question"]))
+            yield Example(**fields)
 
 
 def all_examples(paths: Iterable[str | Path], limit: int | None = None) -> list[Example]:
@@ -168,23 +166,13 @@ def _with_tuples(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
 
 
-def _mention_row(mention: Mention) -> dict[str, Any]:
-    plain = {name: getattr(mention, name) for name in ("start", "stop", "cluster", "first", "singleton", "role", "entity")}
-    return plain | {f"head_{rule}": mention.heads.get(rule) for rule in HEAD_RULES}
+def _mention(**row: Any) -> Mention:
+    heads = {rule: head for rule in HEAD_RULES if (head := row.pop(f"head_{rule}")) is not None}
+    return Mention(**row, heads=heads)
 
 
-def _mention(row: Mapping[str, Any]) -> Mention:
-    heads = {rule: row[f"head_{rule}"] for rule in HEAD_RULES if row[f"head_{rule}"] is not None}
-    return Mention(row["start"], row["stop"], row["cluster"], row["first"], row["singleton"], heads, row["role"], row["entity"])
-
-
-# Gold layer of several items -> function that converts an item to a row, and the reverse.
-_TO_ROWS: dict[str, Callable[[Any], dict[str, Any]]] = {"mentions": _mention_row, "edges": asdict, "keyphrases": asdict}
-_FROM_ROWS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "mentions": _mention,
-    "edges": lambda row: EdgeTarget(**_with_tuples(row)),
-    "keyphrases": lambda row: Keyphrase(**row),
-}
+# Gold layer of several items -> what makes an item of a row.
+_LISTS: dict[str, Callable[..., Any]] = {"mentions": _mention, "edges": EdgeTarget, "keyphrases": Keyphrase}
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import logging
 import re
-import tarfile
 import zipfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attention_atlas.corpora.layers import Keyphrase
-from attention_atlas.corpora.records import Dropped
+from attention_atlas.corpora.records import Dropped, packed_files
 from attention_atlas.corpora.text import WORD, last_that_fits, spaces_in
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import DAMAGED, decoded, is_tar_archive, json_object, read_lines, without_mac_files
+from attention_atlas.io.files import decoded, is_tar_archive, json_object, read_lines, without_mac_files
 
 if TYPE_CHECKING:
     from attention_atlas.corpora.examples import Example, ExampleBuilder
@@ -43,14 +42,6 @@ class KeyphraseDocument:
     phrases: tuple[str, ...]  # the gold phrases as given, without duplicates that differ only in case
     absent: tuple[str, ...]  # those of them that are not in the text
     spaces: tuple[bool, ...] = ()  # whether a space stands before each word; empty if unknown
-
-    def shortened(self, count: int, stemmed: bool) -> KeyphraseDocument:
-        """The document with its first words; phrases that occur only later are absent (`stemmed`: see `keyphrases_records`)."""
-        words = self.words[:count]
-        # Words and phrases of a file may be tokenised differently.
-        truncated = located(self.id, WORD.findall(" ".join(words)), self.phrases, stemmed)
-        absent = tuple(phrase for phrase in self.phrases if phrase in (*self.absent, *truncated.absent))
-        return replace(self, words=words, tags=self.tags[:count], absent=absent, spaces=self.spaces[:count])
 
 
 def without_words(document: KeyphraseDocument, removed: Collection[int]) -> KeyphraseDocument:
@@ -90,7 +81,7 @@ def keyphrases_records(
 
 
 def _from_files(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
-    contents = _contents(path)
+    contents = dict(packed_files(path, lambda names: [name for name in names if name.endswith(_READ)]))
     files = {PurePosixPath(name): name for name in without_mac_files(path, contents)}
     abstracts = [file for file in files if file.suffix == _ABSTRACT]
     if abstracts:
@@ -107,23 +98,6 @@ def _from_files(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
         text, keys = (decoded(contents[files[file]], f"{path}: {files[file]}") for file in documents[place])
         phrases = [" ".join(phrase.split()) for phrase in keys.split(";")] if abstracts else re.split(r"[\r\n]", keys)
         yield _from_text(name, text, phrases, stemmed)
-
-
-def _contents(path: Path) -> dict[str, bytes]:
-    """Name -> content of the texts and keys of an archive or a folder."""
-    if path.is_dir():
-        files = {file.relative_to(path).as_posix(): file for file in path.rglob("*") if file.is_file()}
-        return {name: file.read_bytes() for name, file in files.items() if name.endswith(_READ)}
-    try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                return {name: archive.read(name) for name in archive.namelist() if name.endswith(_READ)}
-        with tarfile.open(path) as packed:
-            members = {file.name: packed.extractfile(file) for file in packed if file.isfile() and file.name.endswith(_READ)}
-            return {name: member.read() for name, member in members.items() if member is not None}
-    # The library raises the third for unknown compression methods, the fourth for encrypted members.
-    except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, RuntimeError, *DAMAGED) as error:
-        raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
 
 
 def _from_lines(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
@@ -171,27 +145,17 @@ def located(name: str, words: Sequence[str], phrases: Iterable[str], stemmed: bo
 
 def spans_of(tags: Sequence[str]) -> list[tuple[int, int]]:
     """Words start .. stop - 1 of each phrase; an `INSIDE` outside of a phrase starts one."""
-    spans: list[tuple[int, int]] = []
-    for place, tag in enumerate(tags):
-        if tag == OUTSIDE:
-            continue
-        if tag == INSIDE and spans and spans[-1][1] == place:
-            spans[-1] = spans[-1][0], place + 1
-        else:
-            spans.append((place, place + 1))
-    return spans
+    starts = [k for k, tag in enumerate(tags) if tag == BEGIN or (tag == INSIDE and (k == 0 or tags[k - 1] == OUTSIDE))]
+    stops = [k for k, tag in enumerate(tags, start=1) if tag != OUTSIDE and (k == len(tags) or tags[k] != INSIDE)]
+    return list(zip(starts, stops, strict=True))
 
 
 @cache
-def _stemmer() -> Any:
-    from nltk.stem import PorterStemmer
-
-    return PorterStemmer()
-
-
 def stem(word: str) -> str:
     """Porter stem of a word, in lower case."""
-    return str(_stemmer().stem(word.lower()))
+    from nltk.stem import PorterStemmer
+
+    return str(PorterStemmer().stem(word.lower()))
 
 
 def keyphrases_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
@@ -213,7 +177,10 @@ def document_example(builder: ExampleBuilder, document: KeyphraseDocument) -> Ex
     if builder.entry["overlong"] == "truncate":
         fitting = last_that_fits(sizes, 0, builder.bound - builder.pieces.single.specials)
         if fitting < len(sizes):
-            document = document.shortened(fitting, builder.entry["stemmed"])
+            # A phrase that occurs only after the cut is absent. Words and phrases of a file may be tokenised differently.
+            words = WORD.findall(" ".join(document.words[:fitting]))
+            absent = (*document.absent, *located(document.id, words, document.phrases, builder.entry["stemmed"]).absent)
+            document = without_words(replace(document, absent=absent), range(fitting, len(sizes)))
     gold = {
         "layers": {"tags": document.tags},
         "keyphrases": tuple(Keyphrase(phrase, phrase not in document.absent) for phrase in document.phrases),

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import tarfile
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import raw_lines
+from attention_atlas.io.files import DAMAGED, is_tar_archive, raw_lines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,6 +70,27 @@ def required_text(entry: Any, key: str, where: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise AtlasError(f"{where}: '{key}' is missing or empty.")
     return value
+
+
+def packed_files(path: Path, choose: Callable[[Sequence[str]], Iterable[str]]) -> Iterator[tuple[str, bytes]]:
+    """Name and content of the chosen files of a folder or an archive (zip, tar), one at a time.
+
+    Nothing is unpacked to disk, so paths in an archive cannot do harm.
+    """
+    try:
+        if path.is_dir():
+            names = [file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file()]
+            yield from ((name, (path / name).read_bytes()) for name in choose(names))
+        elif is_tar_archive(path):
+            with tarfile.open(path) as packed:
+                members = {member.name: packed.extractfile(member) for member in packed if member.isfile()}
+                yield from ((name, member.read()) for name in choose([*members]) if (member := members[name]))
+        else:
+            with zipfile.ZipFile(path) as archive:
+                yield from ((name, archive.read(name)) for name in choose(archive.namelist()))
+    # The library raises the third for unknown compression methods, the fourth for encrypted members.
+    except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, RuntimeError, *DAMAGED) as error:
+        raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error
 
 
 def reader_module(reader: str) -> str:

@@ -177,30 +177,12 @@ def _draw(source: Mapping[str, Any], target: Path, as_rows: bool, order: str, se
     Rows are written as one JSON object per line, or their texts as one paragraph per line, with a blank line after each.
     """
     name, column = source["hub"], source["column"]
-    try:
-        rows = hub_rows(source, order, seed)
-    except Exception as error:  # the hub client raises many kinds of errors
-        raise AtlasError(
-            f"data set {name}: could not be opened ({type(error).__name__}: {_first_line(error)}). Check repository, revision, "
-            "config and split; without a network put the repository's files under data_mirror (or "
-            f"{MIRROR_VARIABLE}) as hub/datasets/{name}, or use a source of kind path."
-        ) from error
     commit = source["revision"] or placed_commit(Path(name))
     origins: list[dict[str, Any]] = []
-
-    def read() -> Iterator[Mapping[str, Any]]:
-        try:
-            yield from islice(rows, source["rows"])
-        except Exception as error:  # row groups are downloaded while they are read
-            raise AtlasError(
-                f"data set {name}: could not be read completely ({type(error).__name__}: {_first_line(error)}). "
-                "Start again; without a network use a source of kind path."
-            ) from error
-
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
-        for row in progress(read(), total=source["rows"], label=name):
+        for row in progress(_rows(source, order, seed), total=source["rows"], label=name):
             if as_rows:
-                text = json.dumps(_with_class_names(row, rows.features), ensure_ascii=False) + "\n"
+                text = json.dumps(row, ensure_ascii=False) + "\n"
             elif column in row:
                 lines = (line.strip() for line in re.split(r"[\r\n]", str(row[column] or "")))
                 text = "".join(f"{line}\n" for line in lines if line)
@@ -216,6 +198,20 @@ def _draw(source: Mapping[str, Any], target: Path, as_rows: bool, order: str, se
             raise AtlasError(f"data set {name}: split {source['split']} has no {what}.")
     _log.info("%s at %s: %d rows are used, in the order %s with seed %d", name, commit, len(origins), order, seed)
     return origins
+
+
+def _rows(source: Mapping[str, Any], order: str, seed: int) -> Iterator[dict[str, Any]]:
+    """The first rows of a data set in an order, with the names of classes."""
+    name = source["hub"]
+    try:
+        rows = hub_rows(source, order, seed)
+        yield from (_with_class_names(row, rows.features) for row in islice(rows, source["rows"]))
+    except Exception as error:  # the hub client raises many kinds of errors; row groups are downloaded while they are read
+        raise AtlasError(
+            f"data set {name}: could not be read ({type(error).__name__}: {_first_line(error)}). Check repository, revision, "
+            "config and split, or start again; without a network put the repository's files under data_mirror (or "
+            f"{MIRROR_VARIABLE}) as hub/datasets/{name}, or use a source of kind path."
+        ) from error
 
 
 def _with_class_names(value: Any, feature: Any) -> Any:
@@ -262,7 +258,8 @@ def _first_line(error: BaseException) -> str:
 
 def write_test_sets(source: Mapping[str, Any], target: str | Path) -> None:
     """Write test sets one after the other, one JSON object with both languages per line; sacrebleu checks its downloads."""
-    from sacrebleu.utils import get_reference_files, get_source_file
+    import sacrebleu
+    from sacrebleu.utils import SACREBLEU_DIR, get_md5sum, get_reference_files, get_source_file
 
     # sacrebleu does not check member paths, so reject archives with members outside the folder.
     tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
@@ -271,51 +268,17 @@ def write_test_sets(source: Mapping[str, Any], target: str | Path) -> None:
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
         for name in source["sacrebleu"]:
             try:
-                _take_from_mirror(name)
                 files = (get_source_file(name, pair), get_reference_files(name, pair)[0])
-            except AtlasError:
-                raise
             except (Exception, SystemExit) as error:  # many errors are possible; sacrebleu exits on a wrong checksum
-                for archive, md5 in _archives(name):
-                    if archive.is_file() and md5 not in (None, _md5(archive)):
+                dataset = sacrebleu.DATASETS.get(name)
+                for url, md5 in zip(dataset.data or (), dataset.md5 or (), strict=False) if dataset else ():
+                    archive = Path(SACREBLEU_DIR, name, "raw", f"{name.replace('/', '_')}.{os.path.basename(url)}")
+                    if archive.is_file() and md5 not in (None, get_md5sum(archive)):
                         archive.unlink()  # sacrebleu would use it unchecked at the next start
                 raise AtlasError(
                     f"test set {name} ({pair}): sacrebleu could not provide it ({type(error).__name__}: {_first_line(error)}). "
-                    "Check its name; without a network copy the folder ~/.sacrebleu (or SACREBLEU) of a machine that has one, "
-                    "or put that folder under data_mirror as sacrebleu."
+                    "Check its name; without a network copy the folder ~/.sacrebleu (or SACREBLEU) of a machine that has one."
                 ) from error
             for translated in parallel_records(files[0], languages, files[1]):
                 row = dict(zip(languages, (translated.source, translated.target), strict=True))
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
-
-
-def _archives(name: str) -> list[tuple[Path, str | None]]:
-    """Archives of a test set in sacrebleu's folder, and their MD5 if known; empty for an unknown test set."""
-    import sacrebleu
-    from sacrebleu.utils import SACREBLEU_DIR
-
-    dataset = sacrebleu.DATASETS.get(name)
-    urls = (dataset.data if dataset else None) or ()
-    files = [Path(SACREBLEU_DIR, name, "raw", f"{name.replace('/', '_')}.{os.path.basename(url)}") for url in urls]
-    sums: list[str | None] = [*dataset.md5] if dataset and dataset.md5 else [None] * len(files)
-    return list(zip(files, sums, strict=True))
-
-
-def _take_from_mirror(name: str) -> None:
-    """Copy a test set's archives from the mirror to sacrebleu's folder."""
-    from sacrebleu.utils import extract_tarball
-
-    for archive, md5 in _archives(name):
-        mirrored = in_mirror({"mirror": f"sacrebleu/{name}/raw/{archive.name}"})
-        if archive.is_file() or mirrored is None or not mirrored.is_file():
-            continue
-        if md5 not in (None, _md5(mirrored)):
-            raise AtlasError(f"{mirrored}: wrong checksum: sacrebleu expects md5 {md5}. The file is damaged; fetch it again.")
-        with whole_file(archive) as part:
-            shutil.copyfile(mirrored, part)
-        extract_tarball(str(archive), str(archive.parent))
-
-
-def _md5(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from attention_atlas.corpora.conllu import Tree
+from attention_atlas.corpora.conllu import Tree, children, subtree
 
 
 def _set(words: str) -> frozenset[str]:
@@ -340,15 +340,8 @@ def _punctuation(d: Draft) -> None:
     for mark in range(1, d.size + 1):
         if d.main(mark) != "punct" or d.word(mark) not in PARTING_MARKS or d.kids(mark):
             continue
-        while d.heads[d.heads[mark]] and mark in _edges(d, d.heads[mark]):
+        while d.heads[d.heads[mark]]:
+            before, last = subtree(children(d.heads[1:]), d.heads[mark])
+            if mark not in (before + 1, last):
+                break
             d.heads[mark] = d.heads[d.heads[mark]]
-
-
-def _edges(d: Draft, top: int) -> tuple[int, int]:
-    """First and last word of the subtree under `top`."""
-    below, waiting = {top}, [top]
-    while waiting:
-        dependents = d.kids(waiting.pop())
-        below.update(dependents)
-        waiting.extend(dependents)
-    return min(below), max(below)

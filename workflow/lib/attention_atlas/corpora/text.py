@@ -202,10 +202,11 @@ def authors_recipe(
     of a document, drawn at random; None keeps all, as the authors do; `order`: file: segments in the order of the file, as the
     authors use them; shuffled: all segments in a seeded random order, after all losses. See `record_order`.
     """
-    items = _in_file_order(documents, spell, random.Random(seed), room, per_document)
+    items: Iterable[Segment | Dropped] = _in_file_order(documents, spell, random.Random(seed), room, per_document)
     if order != "file":
-        segments, lost = _parted(items)
-        items = itertools.chain(lost, in_record_order(segments, order, seed))
+        made = list(items)
+        yield from (item for item in made if isinstance(item, Dropped))
+        items = in_record_order([item for item in made if isinstance(item, Segment)], order, seed)
     yield from items
 
 
@@ -217,20 +218,18 @@ def _in_file_order(
             reason = "last document without a blank line after it"
             yield Dropped(f"document {document.number}", reason, unit=SENTENCE, n=len(document.sentences))
             continue
-        segments, lost = _parted(_segments_of(document, spell, room, chance))
+        segments, lost = _segments_of(document, spell, room, chance)
         if per_document is not None and len(segments) > per_document:
             segments = [segments[k] for k in sorted(chance.sample(range(len(segments)), per_document))]
         yield from segments
         yield from lost
 
 
-def _parted(items: Iterable[Segment | Dropped]) -> tuple[list[Segment], list[Dropped]]:
-    made = list(items)
-    return [item for item in made if isinstance(item, Segment)], [item for item in made if isinstance(item, Dropped)]
-
-
-def _segments_of(document: TextDocument, spell: Speller, room: int, chance: random.Random) -> Iterator[Segment | Dropped]:
+def _segments_of(
+    document: TextDocument, spell: Speller, room: int, chance: random.Random
+) -> tuple[list[Segment], list[Dropped]]:
     """The authors' segments of one document, and the text lost at its end."""
+    segments: list[Segment] = []
     sized = [(sentence, size) for sentence in document.sentences if (size := _size(spell(sentence)))]
     position = 0
     while position < len(sized):
@@ -241,13 +240,14 @@ def _segments_of(document: TextDocument, spell: Speller, room: int, chance: rand
         chunk = [sentence for sentence, _ in sized[start:position]]
         origin = f"document {document.number}, sentence {start + 1}"
         if len(chunk) == 1:
-            yield Dropped(origin, "chunk of one sentence ends its document", unit=SENTENCE, n=len(sized) - start)
-            return
+            reason = "chunk of one sentence ends its document"
+            return segments, [Dropped(origin, reason, unit=SENTENCE, n=len(sized) - start)]
         split = chance.randint(1, len(chunk) - 1)
         # Joined, since a sentence after another one has a space before it.
         first, second = (_flat(spell(" ".join(side))) for side in (chunk[:split], chunk[split:]))
         _cut_at_random(first, second, room, chance)
-        yield Segment(_words(first), _words(second), origin, f"document {document.number}")
+        segments.append(Segment(_words(first), _words(second), origin, f"document {document.number}"))
+    return segments, []
 
 
 def clean_recipe(
