@@ -101,12 +101,11 @@ def scatter(folder, count, spread, **options):
     figure, ((axes,),) = page_figure(1, 1, 3.4, 3.0)
     axes.scatter(points[:, 0], points[:, 1], s=16)
     axes.set(xlim=(-4, 4), ylim=(-4, 4))
-    placed = label_points(axes, points.tolist(), [f"{k}-$2" for k in range(count)], 6, **options)
+    label_points(axes, points.tolist(), [f"{k}-$2" for k in range(count)], 6, **options)
     boxes = [text.get_window_extent() for text in axes.texts]
     marks = axes.transData.transform(points)
     with saved_figures() as saved:
         save_figure(figure, {"png": folder / "f.png"})
-    assert placed == len(boxes)
     assert saved[0].problems == []
     assert not [box for box in boxes for mark in marks if box.contains(*mark)]
     return boxes, marks, axes
