@@ -78,8 +78,7 @@ def layer_legend(series: Sequence[Quantity], random: bool = False, published: st
         label = "random weights: mean and range"
         handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=label))
     if published:
-        colour = series[0].colour if len(series) == 1 else BLACK
-        style = PUBLISHED | {"color": colour}
+        style = PUBLISHED | {"color": series[0].colour if len(series) == 1 else BLACK}
         handles.append(Line2D([], [], **style, linestyle=":", linewidth=0.8, label=f"published ({published})"))
     return handles
 
