@@ -43,13 +43,14 @@ def noise(scale: float = 1.0) -> np.ndarray:
     return generator().normal(0, scale, LAYERS * HEADS)
 
 
-# --- Clark et al. -----------------------------------------------------------------------------------------------------
+def ends_of(value: Any, below: Any, above: Any) -> dict[str, Any]:
+    return {"value": value, "ci_low": value - below, "ci_high": value + above}
 
 
 def surface() -> pd.DataFrame:
     rows = PLACES.merge(pd.DataFrame({"measure": MEASURES}), how="cross")
     value = chance(rows) ** 3 * np.where(rows["measure"].str.startswith("entropy"), 4.8, 1)
-    return rows.assign(value=value, ci_low=value * 0.9, ci_high=value * 1.1, n=12345, unit="documents", units=999)
+    return rows.assign(**ends_of(value, value / 10, value / 10), n=12345, unit="documents", units=999)
 
 
 def panel(words: list[str], unit: str, **labels: Any) -> pd.DataFrame:
@@ -70,14 +71,12 @@ def clark_figure3() -> Inputs:
 
 def clark_figure5(short: tuple[str, ...] = ()) -> Inputs:
     """short: relations with one sentence."""
+    names = (*FIGURE5_RELATIONS, "coreference")
     facts = {"sentence": "s", "layer": LAYERS, "head": HEADS, "direction": "head_to_dependent", "accuracy": 0.9999}
-    parts = [
-        panel(WORDS[: 14 - example], "word", relation=relation, example=example, **facts)
-        for relation in (*FIGURE5_RELATIONS, "coreference")
-        for example in ((1,) if relation in short else (1, 2))
-    ]
+    sentences = [(name, example) for name in names for example in ((1,) if name in short else (1, 2))]
+    parts = [panel(WORDS[: 14 - k], "word", relation=name, example=k, **facts) for name, k in sentences]
     marked = pd.concat(parts).assign(marked=lambda rows: (rows["to_position"] == 3).astype(int))
-    return {"figure5_weights": marked, "titles": {"coreference": CORPUS}}
+    return {"figure5_dependencies": marked, "titles": {"coreference": CORPUS}}
 
 
 def clark_figure6() -> Inputs:
@@ -90,7 +89,6 @@ def clark_figure6() -> Inputs:
 CLARK = {
     "figure1": clark_figure1,
     "figure2": lambda: {"surface": surface(), "random": surface()},
-    "figure2 with narrow bands": lambda: {"surface": surface(), "random": surface().assign(value=0.1)},
     "figure3": clark_figure3,
     "figure4": lambda: {
         "surface": surface(),
@@ -98,12 +96,8 @@ CLARK = {
     },
     "figure5": clark_figure5,
     "figure5 with one sentence of a relation": lambda: clark_figure5(FIGURE5_RELATIONS[:1]),
-    "figure5 with one sentence in a row": lambda: clark_figure5(FIGURE5_RELATIONS[1:3]),
     "figure6": clark_figure6,
 }
-
-
-# --- Guan et al. ------------------------------------------------------------------------------------------------------
 
 
 def typed(**columns: Any) -> pd.DataFrame:
@@ -116,7 +110,8 @@ def guan_figure1(size: int = 60) -> Inputs:
     cells = combined(keys, {"layer": LAYERS, "head": HEADS})
     tokens = {1: "[CLS]", 2: "[SEP]", size: "[SEP]"}
     cells = cells.assign(key_token=[tokens.get(key, "a") for key in cells["key"]], weight=chance(cells))
-    return {"maps": cells, "head_types": typed(n=1, **{name: chance() for name in FEATURES})}
+    features = pd.DataFrame({name: chance() for name in FEATURES})
+    return {"maps": cells, "head_types": typed(n=1).join(features)}
 
 
 def guan_figure5(size: int = 8) -> Inputs:
@@ -137,9 +132,6 @@ GUAN = {
     "figure4": lambda: {"models": combined({"model": GUAN_MODELS, "fit": ["reused", "refitted"]}).merge(typed(), how="cross")},
     "figure5": guan_figure5,
 }
-
-
-# --- Kovaleva et al. --------------------------------------------------------------------------------------------------
 
 
 def of_tasks(**keys: Any) -> pd.DataFrame:
@@ -352,9 +344,6 @@ TENNEY = {
     "figure_a3": lambda: {"second_model_layers": bars(f"{MODEL}-second"), "summary_layers": bars(MODEL)},
     "figure3": tenney_figure3,
 }
-
-
-# --- the atlas --------------------------------------------------------------------------------------------------------
 
 
 def correlations(p_holm: float = 0.01) -> Inputs:
