@@ -1,5 +1,7 @@
 """The atlas: measures of single heads read from the tables of studies, with intervals, nulls and what makes them unusable."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -85,7 +87,7 @@ def test_measures_are_compared_with_something_or_say_why_not_and_name_each_other
             if measure.unit:
                 assert measure.null or measure.chance is not None or source.chances or source.no_null, measure.name
     artifacts = [(study.id, artifact) for study in studies().values() for artifact in study.artifacts]
-    written = {f"{study}/{name.partition('.')[0]}" for study, artifact in artifacts for name in artifact.files}
+    written = {f"{study}/{Path(name).stem}" for study, artifact in artifacts for name in artifact.files}
     assert {table for source in SOURCES for table in source.tables} <= written | {*MODEL_TABLES}
 
 
