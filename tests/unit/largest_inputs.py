@@ -69,11 +69,11 @@ def clark_figure3() -> Inputs:
     return {"gradients": rows.assign(value=10 ** generator().normal(-4, 2, len(rows)))}
 
 
-def clark_figure5(short: tuple[str, ...] = ()) -> Inputs:
-    """short: relations with one sentence."""
+def clark_figure5() -> Inputs:
+    """The first relation has one sentence, the others have two."""
     names = (*FIGURE5_RELATIONS, "coreference")
     facts = {"sentence": "s", "layer": LAYERS, "head": HEADS, "direction": "head_to_dependent", "accuracy": 0.9999}
-    sentences = [(name, example) for name in names for example in ((1,) if name in short else (1, 2))]
+    sentences = [(name, example) for name in names for example in ((1,) if name == names[0] else (1, 2))]
     parts = [panel(WORDS[: 14 - k], "word", relation=name, example=k, **facts) for name, k in sentences]
     marked = pd.concat(parts).assign(marked=lambda rows: (rows["to_position"] == 3).astype(int))
     return {"figure5_dependencies": marked, "titles": {"coreference": CORPUS}}
@@ -95,7 +95,6 @@ CLARK = {
         "surface_summary": pd.DataFrame({"quantity": ["uniform_entropy"], "value": [4.79]}),
     },
     "figure5": clark_figure5,
-    "figure5 with one sentence of a relation": lambda: clark_figure5(FIGURE5_RELATIONS[:1]),
     "figure6": clark_figure6,
 }
 
@@ -188,8 +187,6 @@ KOVALEVA = {
 }
 
 
-# --- Michel et al. ----------------------------------------------------------------------------------------------------
-
 SITES = ("enc_enc", "enc_dec", "dec_dec")
 EXPERIMENTS = {TRANSLATION: ("BLEU", SITES, 36.05), CLASSIFICATION: ("accuracy", SITES[:1], 84.6)}
 
@@ -247,8 +244,6 @@ MICHEL = {
 }
 
 
-# --- Štefánik ---------------------------------------------------------------------------------------------------------
-
 SEEDS = ["0", "1", "2"]
 
 
@@ -267,16 +262,15 @@ def head_ranking() -> Inputs:
 
 
 def logistic_regression() -> Inputs:
-    coefficient = noise(0.3)
-    facts = {"permutation_importance": noise(1e-4), "mix_weight": 1 / len(PLACES)}
-    ends = {"ci_low": coefficient - 0.4, "ci_high": coefficient + 0.4}
-    return {"logistic_regression": heads_with(coefficient=coefficient, **facts, **ends)}
+    ends = ends_of(noise(0.3), 0.4, 0.4)
+    facts = {"coefficient": ends.pop("value"), "permutation_importance": noise(1e-4), "mix_weight": 1 / len(PLACES)}
+    return {"logistic_regression": heads_with(**facts, **ends)}
 
 
-def fine_tuning(seeds: list[str] = SEEDS) -> Inputs:
+def fine_tuning() -> Inputs:
     models = ["whole", "pruned", "pruned_on_test", "without_heads"]
     facts = {"heads_removed": 0, "value": 87.6, "ci_low": 80.0, "ci_high": 92.0, "documents": 12345}
-    keys = {"seed": [*seeds, "mean"], "model": models, "metric": ["token_f1", "phrase_f1"]}
+    keys = {"seed": [*SEEDS, "mean"], "model": models, "metric": ["token_f1", "phrase_f1"]}
     return {"fine_tuning": combined(keys, facts, {"delta": -1.0, "delta_low": -32.0, "delta_high": -28.0})}
 
 
@@ -296,15 +290,13 @@ def ablation() -> Inputs:
 def baselines() -> Inputs:
     rows = combined({"method": list(METHOD_TITLES), "metric": ["f1_at_5", "f1_at_10", "f1_at_m", "phrase_f1_all_occurrences"]})
     facts = {"phrases": 12, "documents": 12345, "development_documents": 12345, "reference": "tf_idf", "difference": 0.0}
-    rows = rows.assign(value=np.linspace(3, 97, len(rows)), encoder="a-sentence-encoder-with-a-long-name", **facts)
-    return {"baselines": rows.assign(ci_low=rows["value"] - 3, ci_high=rows["value"] + 3)}
+    values = ends_of(np.linspace(3, 97, len(rows)), 3, 3)
+    return {"baselines": rows.assign(encoder="a-sentence-encoder-with-a-long-name", **values, **facts)}
 
 
 STEFANIK = {function.__name__: function for function in (relative_attention, head_ranking, logistic_regression, fine_tuning)}
-STEFANIK |= {"ablation": ablation, "baselines": baselines, "fine_tuning of one seed": lambda: fine_tuning(["0"])}
+STEFANIK |= {"ablation": ablation, "baselines": baselines}
 
-
-# --- Tenney et al. ----------------------------------------------------------------------------------------------------
 
 EDGES = list(EDGE_TASKS)
 SIZES = {"sentences": 12345, "targets": 123456, "unit": "documents", "units": 1234, "seeds": 3}
@@ -346,18 +338,16 @@ TENNEY = {
 }
 
 
-def correlations(p_holm: float = 0.01) -> Inputs:
+def correlations() -> Inputs:
     measures = [measure for source in SOURCES for measure in source.measures if not measure.part and measure.unit]
     pairs = pd.DataFrame(combinations([measure.name for measure in measures], 2), columns=["measure_a", "measure_b"])
-    facts = {"ci_low": -1, "ci_high": 1, "within_layers": 0, "p": 0.001, "p_holm": p_holm, "n": LAYERS * HEADS}
+    facts = {"ci_low": -1, "ci_high": 1, "within_layers": 0, "p": 0.001, "p_holm": 0.01, "n": LAYERS * HEADS}
     pairs = pairs.assign(spearman=generator().uniform(-1, 1, len(pairs)), **facts, definitional=pairs.index == 3)
     titles = pd.DataFrame([{"measure": measure.name, "title": measure.title} for measure in measures])
     return {"correlations": pairs[CORRELATIONS], "measures": titles}
 
 
-ATLAS = {"correlations": correlations, "correlations with few shuffles": lambda: correlations(np.nan)}
-
 INPUTS: dict[str, dict[str, Callable[[], Inputs]]] = {
     **{"clark2019": CLARK, "guan2020": GUAN, "kovaleva2019": KOVALEVA, "michel2019": MICHEL, "stefanik2021": STEFANIK},
-    **{"tenney2019": TENNEY, "atlas": ATLAS},
+    **{"tenney2019": TENNEY, "atlas": {"correlations": correlations}},
 }
