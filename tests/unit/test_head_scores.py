@@ -62,8 +62,7 @@ def others(scores, place):
 
 
 def test_heads_of_a_decoder_have_what_they_were_made_for(tmp_path):
-    """Layer 1: head 1 previous token, head 2 same piece (copies it). Layer 2: head 1 induction, head 2 spreads its attention
-    (and writes the negative of what it reads)."""
+    """Layer 1: head 1 previous token, head 2 same piece. Layer 2: head 1 induction, head 2 writes the negative of its mean."""
     model = empty_decoder(layers=2)
     with torch.no_grad():
         # The query of place p is p - 1; what it finds goes to the part for the piece before.
@@ -194,12 +193,9 @@ def test_measures_on_repeated_tokens_are_those_of_loops(seed, causal, before, af
 
 def test_a_fixed_offset_is_no_induction():
     """A head that always attends ten tokens back has induction in the sequences alone where that is the right place."""
-    values = [
-        repetition_measures(np.eye(len(sequence.example.input_ids), k=-10)[None, None], sequence, True)["induction"].item()
-        for sequence in sequences(60)
-    ]
-    assert values == [sequence.length == 11 for sequence in sequences(60)]
-    assert 0 < np.mean(values) < 0.2
+    for drawn in sequences(60):
+        of_back = repetition_measures(np.eye(len(drawn.example.input_ids), k=-10)[None, None], drawn, True)["induction"].item()
+        assert of_back == (drawn.length == 11)
 
 
 def test_sinks_are_the_first_token_and_special_tokens():
