@@ -16,8 +16,6 @@ from small_treebank import write_treebank
 from attention_atlas.atlas.page import (
     data_of_page,
     embedded,
-    html_of,
-    page_data,
     percentiles,
     sentence_data,
     shown_note,
@@ -106,21 +104,6 @@ def test_the_page_holds_the_tables_and_no_address():
     assert not re.findall(r"""(?:src|href)\s*=\s*["'](?!#)""", page)
     assert "default-src 'none'" in page
     assert build(tables) == page, "a second time the same"
-
-
-def test_the_page_of_a_large_model_is_small():
-    """Sixty measures of 24 x 16 heads, each with an interval, and two sentences of 24 tokens."""
-    chance, tables = np.random.default_rng(1), small_atlas(24, 16)
-    names = [f"measure{k}" for k in range(60)]
-    columns = [f"{name}{part}" for name in names for part in ("", "_low", "_high")]
-    heads = tables["heads"][["model", "layer", "head"]]
-    heads = heads.join(pd.DataFrame(chance.random((len(heads), len(columns))), columns=columns))
-    measures = pd.concat([tables["measures"].iloc[[0]].assign(measure=name, chance=np.nan) for name in names])
-    weights = np.rint(255 * chance.dirichlet(np.full(24, 0.2), (384, 24))).astype(np.uint8)
-    sentence = {"text": "", "tokens": ["word"] * 24, "data": base64.b64encode(weights.tobytes()).decode()}
-    model = page_data(heads, measures, [], [sentence] * 2) | {"evidence": {}, "name": "large", "shown_note": ""}
-    text = html_of({**model, "matches": {}, "others": []}, "Large", "Test run")
-    assert 400_000 < len(text.encode()) < 2_000_000
 
 
 def test_tables_of_other_heads_are_errors(tmp_path):

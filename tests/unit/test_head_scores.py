@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 from small_tokenizer import save_tokenizer
-from tiny_models import ARCHITECTURES, batch_for, installed, saved_model, tiny
+from tiny_models import saved_model, tiny
 from torch import nn
 from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, GPTNeoXConfig, GPTNeoXForCausalLM
 
@@ -35,12 +35,12 @@ from attention_atlas.atlas.head_scores import (
     sentence_measures,
 )
 from attention_atlas.atlas.measures import numeric, read_measures
-from attention_atlas.attention.engine import attention_layers, install, watch
+from attention_atlas.attention.engine import attention_layers
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
-from attention_atlas.models.head_weights import prune_heads, value_outputs
+from attention_atlas.models.head_weights import prune_heads
 
 CLS, SEP = 1, 2
 SHARP = 10.0
@@ -212,47 +212,6 @@ def test_sinks_are_the_first_token_and_special_tokens():
 # --- weights ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*(name for name in ARCHITECTURES if name != "albert"), "neox"])
-def test_projections_are_those_that_the_model_computes_with(name):
-    """Without biases, a head's output is its map times the inputs times W_V, and the layer's output that times W_O."""
-    model = GPTNeoXForCausalLM(NEOX).base_model.eval() if name == "neox" else installed(name)
-    batch = batch_for(name) if name != "neox" else {"input_ids": torch.arange(18).view(2, 9)}
-    if name == "neox":
-        install(model)
-        batch["attention_mask"] = torch.ones_like(batch["input_ids"])
-    model.requires_grad_(False)
-    for parameter_name, weight in model.named_parameters():
-        if parameter_name.endswith("bias"):
-            weight.zero_()
-    try:
-        weights = value_outputs(model)
-    except AtlasError as error:
-        pytest.skip(f"not known: {error}")
-    kind, paths = next(iter(attention_layers(model).items()))
-    inputs, maps, heads, linear_calls = {}, {}, {}, []
-
-    def keep_input(layer):
-        return lambda _, args, named: inputs.update({layer: args[0] if args else named["hidden_states"]})
-
-    def keep(seen):
-        return lambda site, tensor: seen.update({site.layer: tensor}) if site.site_kind == kind else None
-
-    for layer, path in enumerate(paths):
-        model.get_submodule(path).register_forward_pre_hook(keep_input(layer), with_kwargs=True)
-    for module in model.modules():
-        if isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D":
-            module.register_forward_hook(lambda _, args, output: linear_calls.append((args[0], output)))
-    with torch.no_grad(), watch(model, observers=[keep(maps)], outputs=[keep(heads)]):
-        model(**batch)
-    for layer, of in enumerate(weights):
-        values = torch.einsum("bkd,hsd->bhks", inputs[layer], of.value)
-        by_head = torch.einsum("bhqk,bhks->bqhs", maps[layer], values)
-        torch.testing.assert_close(by_head, heads[layer], rtol=1e-4, atol=1e-5)
-        flat = heads[layer].flatten(2)
-        (computed,) = [out for given, out in linear_calls if given.shape == flat.shape and torch.equal(given, flat)]
-        torch.testing.assert_close(torch.einsum("bqhs,hds->bqd", by_head, of.output), computed, rtol=1e-4, atol=1e-5)
-
-
 def test_copying_is_that_of_the_whole_matrix_of_pieces():
     torch.manual_seed(0)
     value, output = torch.randn(5, 4, 12), torch.randn(5, 12, 4)
@@ -264,14 +223,17 @@ def test_copying_is_that_of_the_whole_matrix_of_pieces():
         assert ours[head].item() == pytest.approx(eigenvalues.real.sum() / np.abs(eigenvalues).sum(), abs=1e-4)
 
 
-def test_copying_needs_an_unembedding(tmp_path, caplog):
+def test_copying_of_joint_projections_is_that_of_their_parts_and_needs_an_unembedding(tmp_path, caplog):
+    """GPT-NeoX stores query, key and value of each head in turn in one matrix."""
     torch.manual_seed(0)
-    whole = GPTNeoXForCausalLM(NEOX)
-    scores = scores_of(saved_model(whole, tmp_path), inputs_for())["ov_copying"]
-    product = whole.base_model.embed_in.weight.T @ whole.get_output_embeddings().weight
-    install(whole.base_model)
-    expected = [copying_scores(of.value, of.output, product).detach().numpy() for of in value_outputs(whole.base_model)]
-    np.testing.assert_allclose(scores[0], expected, atol=1e-5)
+    whole = GPTNeoXForCausalLM(NEOX).requires_grad_(False)
+    scores = scores_of(saved_model(whole, tmp_path), inputs_for())["ov_copying"][0]
+    product = whole.gpt_neox.embed_in.weight.T @ whole.get_output_embeddings().weight
+    for layer, head in np.ndindex(2, 3):
+        attention = whole.gpt_neox.layers[layer].attention
+        value = attention.query_key_value.weight[24 * head + 16 : 24 * head + 24]
+        expected = copying_scores(value[None], attention.dense.weight[None, :, 8 * head : 8 * head + 8], product)
+        assert scores[layer, head] == pytest.approx(expected.item(), abs=1e-5)
     with caplog.at_level("INFO"):
         assert np.isnan(scores_of(saved_model(whole.base_model, tmp_path), inputs_for())["ov_copying"]).all()
     assert "the checkpoint has no output embeddings" in caplog.text
