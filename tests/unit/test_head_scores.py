@@ -200,11 +200,14 @@ def test_a_fixed_offset_is_no_induction():
 
 def test_sinks_are_the_first_token_and_special_tokens():
     maps = np.random.default_rng(0).dirichlet(np.ones(6), size=(2, 3, 6))
-    example = Example(0, "s", (1,) * 6, (0,) * 6, ("a", "b", "c", "[SEP]", "d", "[SEP]"), (0, 1, 2, -1, 3, -1), ())
+    example = Example(0, "s", (1,) * 6, (0,) * 6, ("[SEP]", "b", "c", "[SEP]", "d", "[SEP]"), (-1, 1, 2, -1, 3, -1), ())
     slow = np.mean([maps[:, :, query, [0, 3, 5]].sum(-1) for query in (1, 2, 4)], axis=0)
     np.testing.assert_allclose(sentence_measures(maps, example, None)["sink"], slow)
     separators = np.mean([maps[:, :, query, [3, 5]].sum(-1) for query in (1, 2, 4)], axis=0)
-    np.testing.assert_allclose(sentence_measures(maps, example, "[SEP]")["sep"], separators)
+    of_sep = sentence_measures(maps, example, "[SEP]")["sep"]
+    np.testing.assert_allclose(of_sep, separators, err_msg="the first token of every text is no separator")
+    decoder = replace(example, tokens=("a", *example.tokens[1:]), word=(0, *example.word[1:]))
+    np.testing.assert_allclose(sentence_measures(maps, decoder, None)["sink"], slow)
     alone = Example(0, "s", (1,), (0,), ("a",), (0,), ())
     assert np.isnan(sentence_measures(maps[:, :, :1, :1], alone, None)["sink"]).all()
 
