@@ -47,7 +47,7 @@ PRESETS = {"as_published": AS_PUBLISHED, "corrected": CORRECTED}
 
 def options_of(settings: Mapping[str, Any]) -> Options:
     """The options of a run: its preset, overridden by its individual keys."""
-    overrides = {key: tuple(value) if key == "offsets" else value for key, value in settings.items() if key != "preset"}
+    overrides: dict[str, Any] = {k: tuple(v) if k == "offsets" else v for k, v in settings.items() if k != "preset"}
     return replace(PRESETS[settings["preset"]], **overrides)
 
 
