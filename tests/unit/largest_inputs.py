@@ -43,13 +43,14 @@ def noise(scale: float = 1.0) -> np.ndarray:
     return generator().normal(0, scale, LAYERS * HEADS)
 
 
-# --- Clark et al. -----------------------------------------------------------------------------------------------------
+def ends_of(value: Any, below: Any, above: Any) -> dict[str, Any]:
+    return {"value": value, "ci_low": value - below, "ci_high": value + above}
 
 
 def surface() -> pd.DataFrame:
     rows = PLACES.merge(pd.DataFrame({"measure": MEASURES}), how="cross")
     value = chance(rows) ** 3 * np.where(rows["measure"].str.startswith("entropy"), 4.8, 1)
-    return rows.assign(value=value, ci_low=value * 0.9, ci_high=value * 1.1, n=12345, unit="documents", units=999)
+    return rows.assign(**ends_of(value, value / 10, value / 10), n=12345, unit="documents", units=999)
 
 
 def panel(words: list[str], unit: str, **labels: Any) -> pd.DataFrame:
@@ -68,16 +69,14 @@ def clark_figure3() -> Inputs:
     return {"gradients": rows.assign(value=10 ** generator().normal(-4, 2, len(rows)))}
 
 
-def clark_figure5(short: tuple[str, ...] = ()) -> Inputs:
-    """short: relations with one sentence."""
+def clark_figure5() -> Inputs:
+    """The first relation has one sentence, the others have two."""
+    names = (*FIGURE5_RELATIONS, "coreference")
     facts = {"sentence": "s", "layer": LAYERS, "head": HEADS, "direction": "head_to_dependent", "accuracy": 0.9999}
-    parts = [
-        panel(WORDS[: 14 - example], "word", relation=relation, example=example, **facts)
-        for relation in (*FIGURE5_RELATIONS, "coreference")
-        for example in ((1,) if relation in short else (1, 2))
-    ]
+    sentences = [(name, example) for name in names for example in ((1,) if name == names[0] else (1, 2))]
+    parts = [panel(WORDS[: 14 - k], "word", relation=name, example=k, **facts) for name, k in sentences]
     marked = pd.concat(parts).assign(marked=lambda rows: (rows["to_position"] == 3).astype(int))
-    return {"figure5_weights": marked, "titles": {"coreference": CORPUS}}
+    return {"figure5_dependencies": marked, "titles": {"coreference": CORPUS}}
 
 
 def clark_figure6() -> Inputs:
@@ -90,20 +89,14 @@ def clark_figure6() -> Inputs:
 CLARK = {
     "figure1": clark_figure1,
     "figure2": lambda: {"surface": surface(), "random": surface()},
-    "figure2 with narrow bands": lambda: {"surface": surface(), "random": surface().assign(value=0.1)},
     "figure3": clark_figure3,
     "figure4": lambda: {
         "surface": surface(),
         "surface_summary": pd.DataFrame({"quantity": ["uniform_entropy"], "value": [4.79]}),
     },
     "figure5": clark_figure5,
-    "figure5 with one sentence of a relation": lambda: clark_figure5(FIGURE5_RELATIONS[:1]),
-    "figure5 with one sentence in a row": lambda: clark_figure5(FIGURE5_RELATIONS[1:3]),
     "figure6": clark_figure6,
 }
-
-
-# --- Guan et al. ------------------------------------------------------------------------------------------------------
 
 
 def typed(**columns: Any) -> pd.DataFrame:
@@ -116,7 +109,8 @@ def guan_figure1(size: int = 60) -> Inputs:
     cells = combined(keys, {"layer": LAYERS, "head": HEADS})
     tokens = {1: "[CLS]", 2: "[SEP]", size: "[SEP]"}
     cells = cells.assign(key_token=[tokens.get(key, "a") for key in cells["key"]], weight=chance(cells))
-    return {"maps": cells, "head_types": typed(n=1, **{name: chance() for name in FEATURES})}
+    features = pd.DataFrame({name: chance() for name in FEATURES})
+    return {"maps": cells, "head_types": typed(n=1).join(features)}
 
 
 def guan_figure5(size: int = 8) -> Inputs:
@@ -137,9 +131,6 @@ GUAN = {
     "figure4": lambda: {"models": combined({"model": GUAN_MODELS, "fit": ["reused", "refitted"]}).merge(typed(), how="cross")},
     "figure5": guan_figure5,
 }
-
-
-# --- Kovaleva et al. --------------------------------------------------------------------------------------------------
 
 
 def of_tasks(**keys: Any) -> pd.DataFrame:
@@ -195,8 +186,6 @@ KOVALEVA = {
     "figure9": lambda: {"disabling_layers": changed(combined({"task": TASKS, "layer": range(1, LAYERS + 1)}))},
 }
 
-
-# --- Michel et al. ----------------------------------------------------------------------------------------------------
 
 SITES = ("enc_enc", "enc_dec", "dec_dec")
 EXPERIMENTS = {TRANSLATION: ("BLEU", SITES, 36.05), CLASSIFICATION: ("accuracy", SITES[:1], 84.6)}
@@ -255,8 +244,6 @@ MICHEL = {
 }
 
 
-# --- Štefánik ---------------------------------------------------------------------------------------------------------
-
 SEEDS = ["0", "1", "2"]
 
 
@@ -275,16 +262,15 @@ def head_ranking() -> Inputs:
 
 
 def logistic_regression() -> Inputs:
-    coefficient = noise(0.3)
-    facts = {"permutation_importance": noise(1e-4), "mix_weight": 1 / len(PLACES)}
-    ends = {"ci_low": coefficient - 0.4, "ci_high": coefficient + 0.4}
-    return {"logistic_regression": heads_with(coefficient=coefficient, **facts, **ends)}
+    ends = ends_of(noise(0.3), 0.4, 0.4)
+    facts = {"coefficient": ends.pop("value"), "permutation_importance": noise(1e-4), "mix_weight": 1 / len(PLACES)}
+    return {"logistic_regression": heads_with(**facts, **ends)}
 
 
-def fine_tuning(seeds: list[str] = SEEDS) -> Inputs:
+def fine_tuning() -> Inputs:
     models = ["whole", "pruned", "pruned_on_test", "without_heads"]
     facts = {"heads_removed": 0, "value": 87.6, "ci_low": 80.0, "ci_high": 92.0, "documents": 12345}
-    keys = {"seed": [*seeds, "mean"], "model": models, "metric": ["token_f1", "phrase_f1"]}
+    keys = {"seed": [*SEEDS, "mean"], "model": models, "metric": ["token_f1", "phrase_f1"]}
     return {"fine_tuning": combined(keys, facts, {"delta": -1.0, "delta_low": -32.0, "delta_high": -28.0})}
 
 
@@ -304,15 +290,13 @@ def ablation() -> Inputs:
 def baselines() -> Inputs:
     rows = combined({"method": list(METHOD_TITLES), "metric": ["f1_at_5", "f1_at_10", "f1_at_m", "phrase_f1_all_occurrences"]})
     facts = {"phrases": 12, "documents": 12345, "development_documents": 12345, "reference": "tf_idf", "difference": 0.0}
-    rows = rows.assign(value=np.linspace(3, 97, len(rows)), encoder="a-sentence-encoder-with-a-long-name", **facts)
-    return {"baselines": rows.assign(ci_low=rows["value"] - 3, ci_high=rows["value"] + 3)}
+    values = ends_of(np.linspace(3, 97, len(rows)), 3, 3)
+    return {"baselines": rows.assign(encoder="a-sentence-encoder-with-a-long-name", **values, **facts)}
 
 
 STEFANIK = {function.__name__: function for function in (relative_attention, head_ranking, logistic_regression, fine_tuning)}
-STEFANIK |= {"ablation": ablation, "baselines": baselines, "fine_tuning of one seed": lambda: fine_tuning(["0"])}
+STEFANIK |= {"ablation": ablation, "baselines": baselines}
 
-
-# --- Tenney et al. ----------------------------------------------------------------------------------------------------
 
 EDGES = list(EDGE_TASKS)
 SIZES = {"sentences": 12345, "targets": 123456, "unit": "documents", "units": 1234, "seeds": 3}
@@ -354,21 +338,16 @@ TENNEY = {
 }
 
 
-# --- the atlas --------------------------------------------------------------------------------------------------------
-
-
-def correlations(p_holm: float = 0.01) -> Inputs:
+def correlations() -> Inputs:
     measures = [measure for source in SOURCES for measure in source.measures if not measure.part and measure.unit]
     pairs = pd.DataFrame(combinations([measure.name for measure in measures], 2), columns=["measure_a", "measure_b"])
-    facts = {"ci_low": -1, "ci_high": 1, "within_layers": 0, "p": 0.001, "p_holm": p_holm, "n": LAYERS * HEADS}
+    facts = {"ci_low": -1, "ci_high": 1, "within_layers": 0, "p": 0.001, "p_holm": 0.01, "n": LAYERS * HEADS}
     pairs = pairs.assign(spearman=generator().uniform(-1, 1, len(pairs)), **facts, definitional=pairs.index == 3)
     titles = pd.DataFrame([{"measure": measure.name, "title": measure.title} for measure in measures])
     return {"correlations": pairs[CORRELATIONS], "measures": titles}
 
 
-ATLAS = {"correlations": correlations, "correlations with few shuffles": lambda: correlations(np.nan)}
-
 INPUTS: dict[str, dict[str, Callable[[], Inputs]]] = {
     **{"clark2019": CLARK, "guan2020": GUAN, "kovaleva2019": KOVALEVA, "michel2019": MICHEL, "stefanik2021": STEFANIK},
-    **{"tenney2019": TENNEY, "atlas": ATLAS},
+    **{"tenney2019": TENNEY, "atlas": {"correlations": correlations}},
 }

@@ -10,9 +10,6 @@ from scipy.stats import binom, spearmanr
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.correlations import (
-    AGREEMENT,
-    CORRELATIONS,
-    MATCHES,
     Draws,
     agreement_rows,
     behaviour,
@@ -24,8 +21,8 @@ from attention_atlas.atlas.correlations import (
     shuffles_within,
     within_layers,
 )
-from attention_atlas.atlas.measures import MEASURES, by_definition, numeric
-from attention_atlas.atlas.tables import FINDINGS, QUESTIONS, finding_rows, findings, within_verdict
+from attention_atlas.atlas.measures import MEASURES, by_definition
+from attention_atlas.atlas.tables import QUESTIONS, finding_rows, findings, within_verdict
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from attention_atlas.stats.simultaneous import enough_draws
 
@@ -52,23 +49,18 @@ def test_shuffles_stay_within_layers():
 def test_depth_alone_is_no_correlation_and_a_link_beyond_it_is(chance):
     depth, also = (LAYER + 0.3 * chance.normal(size=72) for _ in range(2))
     table = pd.DataFrame(PLACES).assign(a=depth, b=also, c=depth + 0.1 * chance.normal(size=72), d=LAYER.astype(float))
-    pairs = correlation_rows(table, DRAWS, {})
-    assert list(pairs.columns) == CORRELATIONS
-    pairs = pairs.set_index(["measure_a", "measure_b"])
+    pairs = correlation_rows(table, DRAWS, {}).set_index(["measure_a", "measure_b"])
     assert set(pairs.index) == {("a", "b"), ("a", "c"), ("b", "c")}, "most heads of d are tied"
     unlinked, linked = pairs.loc[("a", "b")], pairs.loc[("a", "c")]
     assert unlinked["spearman"] == pytest.approx(spearmanr(depth, also).statistic)
-    assert unlinked["ci_low"] <= unlinked["spearman"] <= unlinked["ci_high"]
-    assert unlinked["spearman"] > 0.8
+    assert 0.8 < unlinked["ci_low"] <= unlinked["spearman"] <= unlinked["ci_high"]
     assert abs(unlinked["within_layers"]) < 0.35
     assert unlinked["p"] > 0.01, "heads of a layer resemble each other: that is all there is"
     assert linked["within_layers"] > 0.6
     assert linked["p"] == pytest.approx(1 / 601)
     assert pairs["p_holm"].tolist() == pytest.approx(multipletests(pairs["p"], method="holm")[1])
     assert correlation_rows(table, Draws(300, 99, 0), {})["p_holm"].isna().all(), "three of 1 / 100 are too many"
-    within, shuffled = within_layers(depth, LAYER.astype(float), LAYER, DRAWS)
-    assert np.isnan(within)
-    assert np.isnan(shuffled).all()
+    assert np.isnan(np.append(*within_layers(depth, LAYER.astype(float), LAYER, DRAWS))).all()
 
 
 def test_pairs_of_few_heads_and_of_noise_are_left_out(chance):
@@ -83,26 +75,16 @@ def test_pairs_of_few_heads_and_of_noise_are_left_out(chance):
 
 
 def test_measures_that_count_the_same_are_marked_and_not_tested(chance):
-    table = pd.DataFrame(PLACES).assign(to_sep=chance.random(72), entropy=chance.random(72))
-    table["sink"] = table["to_sep"] + 0.1 * chance.random(72)
+    table = pd.DataFrame(PLACES).assign(to_sep=chance.random(72), entropy=chance.random(72), sink=chance.random(72))
     rows = correlation_rows(table, DRAWS, {}).set_index(["measure_a", "measure_b"])
     assert rows.index[rows["definitional"]].tolist() == [("to_sep", "sink")]
     assert rows.loc[("to_sep", "sink"), ["p", "p_holm"]].isna().all()
     others = rows[~rows["definitional"]]
     assert others["p_holm"].tolist() == pytest.approx(multipletests(others["p"], method="holm")[1]), "over the others alone"
-
-
-def test_measures_of_breadth_on_random_tokens_share_their_definition():
-    """A head that does not respond to what a token is gives every token of a random sequence its even share."""
+    # A head that does not respond to what a token is gives every token of a random sequence its even share.
     breadth = ["entropy", "duplicate_token", "induction"]
-    assert all(by_definition(first, second) for first in breadth for second in breadth if first != second)
+    assert all(by_definition(first, second) for first, second in permutations(breadth, 2))
     assert not any(by_definition(name, other) for name in breadth for other in ("previous_token", "next_token", "to_sep"))
-    generator, size = np.random.default_rng(0), 60
-    spreads = np.linspace(0, 40, 30)
-    maps = [np.mean([generator.dirichlet(np.full(size, 1 / (1 + s)), size) for _ in range(2)], axis=0) for s in spreads]
-    entropy = [-(of_head * np.log(of_head + 1e-12)).sum(axis=1).mean() for of_head in maps]
-    places = np.arange(size // 2, size)
-    assert spearmanr(entropy, [np.median(of_head[places, places - size // 2 + 1]) for of_head in maps]).statistic > 0.8
 
 
 # --- findings ---------------------------------------------------------------------------------------------------------
@@ -138,7 +120,7 @@ def found(heads, draws, warnings=(), chances=()):
     return finding_rows(heads, draws, dict(warnings), dict(chances), {})
 
 
-@pytest.mark.parametrize("data_sets", [60, pytest.param(2000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("data_sets", [30, pytest.param(2000, marks=pytest.mark.long)])
 def test_depth_alone_decides_no_finding_more_often_than_the_level(data_sets):
     table = found(heads_table(0, depth=3.0), Draws(resamples=200, shuffles=200, seed=0))
     sides = [question.sign for question in QUESTIONS]
@@ -154,7 +136,7 @@ def test_depth_alone_decides_no_finding_more_often_than_the_level(data_sets):
 
 
 @pytest.mark.parametrize("data_sets", [10, pytest.param(100, marks=pytest.mark.long)])
-@pytest.mark.parametrize("depth", [-3.0, 0.0, 3.0])
+@pytest.mark.parametrize("depth", [-3.0, 3.0])
 @pytest.mark.parametrize(("within", "verdict", "opposite"), [(1.2, HOLDS, DOES_NOT_HOLD), (-1.2, DOES_NOT_HOLD, HOLDS)])
 def test_an_association_within_layers_is_found_whatever_depth_says(data_sets, depth, within, verdict, opposite):
     given = np.array([found(heads_table(seed, depth, within), draws_of(seed))["verdict"] for seed in range(data_sets)])
@@ -170,15 +152,13 @@ def test_verdicts_need_enough_shuffles_and_the_page_says_how_they_are_given():
     facts += [{"measure": "masked", "model": "tiny-qnli"}]
     measures = pd.DataFrame(facts).reindex(columns=MEASURES)
     page = findings(heads, measures, **draws)
-    assert list(page.frame.columns) == FINDINGS
     assert (page.frame["verdict"] == HOLDS).all()
     assert page.frame["p_holm"].tolist() == pytest.approx(multipletests(page.frame["p"], method="holm")[1])
-    assert "it says nothing" not in " ".join(page.notes), "no finding needs the entropy"
     linked = page.frame.set_index(["measure_a", "measure_b"]).loc[("to_sep", "masked")]
     assert linked[["model_a", "model_b"]].tolist() == ["tiny", "tiny-qnli"]
     measures.loc[measures["measure"] == "masked", "warning"] = "it says nothing"
     warned = findings(heads, measures, **draws)
-    assert warned.notes[-1] == "masked: it says nothing"
+    assert warned.notes[-1] == "masked: it says nothing", "no finding needs the entropy"
     assert len(warned.frame) == len(page.frame) - 2
     few = findings(heads, measures, resamples=10, shuffles=399, seed=0)
     assert few.frame["p_holm"].isna().all(), "four times 1 / 400 is a fifth of the level"
@@ -186,49 +166,36 @@ def test_verdicts_need_enough_shuffles_and_the_page_says_how_they_are_given():
     assert "p_holm is empty" in few.notes[-1]
 
 
-@pytest.mark.parametrize(
-    ("within", "p", "sign", "verdict"),
-    [
-        *((0.5, 0.04, 1, HOLDS), (0.5, 0.04, -1, DOES_NOT_HOLD), (-0.5, 0.04, 1, DOES_NOT_HOLD), (-0.5, 0.04, -1, HOLDS)),
-        *((0.5, 0.05, 1, UNDECIDED), (-0.5, 0.05, 1, UNDECIDED), (0.5, np.nan, 1, UNDECIDED)),
-    ],
-)
-def test_a_verdict_is_the_side_of_a_significant_statistic(within, p, sign, verdict):
-    assert within_verdict(within, p, sign) == verdict
+def test_a_verdict_is_the_side_of_a_significant_statistic():
+    assert [within_verdict(0.5, 0.04, sign) for sign in (1, -1)] == [HOLDS, DOES_NOT_HOLD]
+    assert [within_verdict(-0.5, 0.04, sign) for sign in (1, -1)] == [DOES_NOT_HOLD, HOLDS]
+    assert [within_verdict(within, p, 1) for within, p in ((0.5, 0.05), (-0.5, 0.05), (0.5, np.nan))] == [UNDECIDED] * 3
 
 
 def test_findings_that_cannot_be_tested_have_no_row():
-    table = heads_table(0, depth=0.0, within=2.0)
+    table, few = heads_table(0, depth=0.0, within=2.0), Draws(resamples=2, shuffles=60, seed=0)
     statements = {question.needs: question.statement for question in QUESTIONS}
     of_masked = {statement for needs, statement in statements.items() if "masked" in needs}
     vertical = statements["distance_type", "importance"]
-    cases = {
-        "one kind of head": (table.assign(distance_type="dense"), {vertical}),
-        "no layer has both kinds": (table.assign(distance_type=np.where(LAYER > 2, "vertical", "dense")), {vertical}),
-        "one value": (table.assign(masked=50.0), of_masked),
-        "four values": (table.assign(masked=np.arange(72) % 4), of_masked),
-        "ties of most heads": (table.assign(masked=np.arange(72) % 5), of_masked),
-        "values of layers alone": (table.assign(masked=LAYER.astype(float)), of_masked),
-    }
-    for case, (heads, left_out) in cases.items():
-        assert {*statements.values()} - {*found(heads, DRAWS)["finding"]} == left_out, case
+    cases = [
+        (table.assign(distance_type="dense"), {vertical}),
+        (table.assign(distance_type=np.where(LAYER > 2, "vertical", "dense")), {vertical}),
+        (table.assign(masked=np.arange(72) % 4), of_masked),
+        (table.assign(masked=LAYER.astype(float)), of_masked),
+    ]
+    for heads, left_out in cases:
+        assert {*statements.values()} - {*found(heads, few)["finding"]} == left_out
     # A measure of which at least 90 % of heads are like heads without the effect has an order, but it is that of noise.
     reach = table["disabled"].abs().sort_values().iloc[:66].max() + 0.1
     noisy = table.assign(disabled_low=table["disabled"] - reach, disabled_high=table["disabled"] + reach)
-    left_out = {*statements.values()} - {*found(noisy, DRAWS, chances={"disabled": 0.0})["finding"]}
+    left_out = {*statements.values()} - {*found(noisy, few, chances={"disabled": 0.0})["finding"]}
     assert left_out == {statements["to_sep", "disabled"]}
-    assert len(found(noisy, DRAWS)) == len(QUESTIONS), "without a chance value nothing is known about the heads"
 
 
 def slow_pairs(inside, values, layer):
     """How much more often than not a value inside is below one outside, over all pairs of heads of one layer."""
-    pairs = [
-        float(values[first] < values[second]) + 0.5 * float(values[first] == values[second])
-        for first in np.flatnonzero(inside)
-        for second in np.flatnonzero(~inside)
-        if layer[first] == layer[second]
-    ]
-    return np.mean(pairs) - 0.5
+    pairs = [(k, m) for k in np.flatnonzero(inside) for m in np.flatnonzero(~inside) if layer[k] == layer[m]]
+    return np.mean([(values[k] < values[m]) + 0.5 * (values[k] == values[m]) for k, m in pairs]) - 0.5
 
 
 def test_groups_are_compared_pair_by_pair():
@@ -240,8 +207,7 @@ def test_groups_are_compared_pair_by_pair():
     assert row["value"] == pytest.approx(slow_pairs(inside, values, np.zeros(len(values))))
     assert row["within_layers"] == pytest.approx(slow_pairs(inside, values, layer))
     shuffled = [slow_pairs(inside, values[places], layer) for places in shuffles_within(layer, 60, 3)]
-    beyond = np.sum(np.abs(shuffled) >= abs(row["within_layers"]) - 1e-12)
-    assert row["p"] == pytest.approx((beyond + 1) / 61)
+    assert row["p"] == pytest.approx((1 + np.sum(np.abs(shuffled) >= abs(row["within_layers"]) - 1e-12)) / 61)
 
 
 def test_one_layer_alone_has_the_usual_rank_correlation():
@@ -270,13 +236,11 @@ def agreement(first, second, draws=DRAWS):
 def test_the_assignment_has_the_smallest_sum_of_all(chance):
     first, second = chance.normal(size=(6, 3)), chance.normal(size=(6, 3))
     rows, columns, distances = matched(first, second)
-
-    def cost(order):
-        return sum(np.sqrt(np.mean((first[k] - second[order[k]]) ** 2)) for k in range(6))
-
+    orders = list(permutations(range(6)))
+    costs = [np.sqrt(np.mean((first - second[list(order)]) ** 2, axis=1)).sum() for order in orders]
     assert rows.tolist() == list(range(6))
-    assert distances.sum() == pytest.approx(min(cost(order) for order in permutations(range(6))))
-    assert distances.sum() == pytest.approx(cost(columns))
+    assert tuple(columns) == orders[int(np.argmin(costs))]
+    assert distances.sum() == pytest.approx(min(costs))
 
 
 def test_measures_are_standardised_over_both_models_and_incomplete_ones_are_left_out(chance):
@@ -286,8 +250,7 @@ def test_measures_are_standardised_over_both_models_and_incomplete_ones_are_left
     both = behaviour(first, second)
     assert both.names == ("entropy", "to_previous", "to_punctuation")
     values = np.concatenate([both.first, both.second])
-    assert values.mean(axis=0) == pytest.approx(np.zeros(3), abs=1e-12)
-    assert values.std(axis=0) == pytest.approx(np.ones(3))
+    assert np.stack([values.mean(axis=0), values.std(axis=0)]) == pytest.approx(np.array([[0.0] * 3, [1.0] * 3]), abs=1e-9)
     assert (both.second.mean(axis=0) > both.first.mean(axis=0)).all(), "a difference between the models is kept"
 
 
@@ -297,19 +260,16 @@ def test_heads_that_changed_places_are_found_and_agree_on_what_they_were_not_mat
     order = chance.permutation(48)
     first, second = heads(values), heads(values[order] + 0.01 * chance.normal(size=(48, 5)))
     rows = match_rows("other", first, second)
-    assert list(rows.columns) == MATCHES
     assert order[(rows["matched_layer"] - 1) * 12 + rows["matched_head"] - 1].tolist() == list(range(48))
     assert rows["distance"].max() < 0.1
-    table = agreement_rows("other", True, first, second, DRAWS)
-    assert list(table.columns) == AGREEMENT
-    assert table["measure"].tolist() == NAMES
-    assert (table["agreement"] > 0.8).all()
-    assert (table["agreement"] > table["null_high"]).all()
+    table = agreement(first, second)
+    assert table.index.tolist() == NAMES
+    assert (table["agreement"] > np.maximum(0.8, table["null_high"])).all()
     assert table["p_holm"].tolist() == pytest.approx(multipletests(table["p"], method="holm")[1])
     assert (table["p_holm"] < 0.05).all()
     one, two, _ = matched(*(part[:, [0, 2, 3, 4]] for part in behaviour(first, second)[1:]))
     expected = spearmanr(first["to_next"].to_numpy()[one], second["to_next"].to_numpy()[two]).statistic
-    assert table.loc[1, "agreement"] == pytest.approx(expected), "matched by the four others"
+    assert table.loc["to_next", "agreement"] == pytest.approx(expected), "matched by the four others"
 
 
 def test_no_quantity_counts_twice_in_a_match(chance):
@@ -325,20 +285,11 @@ def test_no_quantity_counts_twice_in_a_match(chance):
     assert matched_by["entropy"] == 2, "attention to [SEP] counts once"
     first["induction"], second["induction"] = chance.normal(size=(2, 12))
     assert not match_rows("other", first, second)["distance"].equals(alone["distance"]), "another quantity counts"
+    # Entropy and induction both count, but one says nothing new about heads that were matched by the other.
+    matched_by = agreement(first, second)["matched_by"]
+    assert matched_by[["induction", "entropy", "to_sep"]].tolist() == [2, 2, 3]
     assert counted_once(("entropy", "to_sep", "sink", "norm_sink", "induction")) == ("entropy", "to_sep", "induction")
     assert counted_once(("entropy", "sink", "norm_sink", "induction")) == ("entropy", "sink", "induction")
-
-
-def test_agreement_on_induction_is_of_heads_matched_without_their_breadth(chance):
-    """Entropy and induction both count in a match, but one says nothing new about heads that were matched by the other."""
-    names = ("entropy", "to_sep", "duplicate_token", "induction", "previous_token")
-    assert counted_once(names) == names
-    tables = [heads(chance.normal(size=(12, 1))) for _ in range(2)]
-    for table in tables:
-        table[list(names)] = chance.normal(size=(12, len(names)))
-    matched_by = agreement(*tables)["matched_by"]
-    others = len([name for name in numeric(tables[0]) if name not in names])
-    assert matched_by[["induction", "entropy", "to_sep"]].tolist() == [2 + others, 2 + others, 4 + others]
 
 
 @pytest.mark.parametrize("data_sets", [60, pytest.param(400, marks=pytest.mark.long)])
@@ -346,8 +297,8 @@ def test_chance_agreement_is_rejected_as_often_as_the_level_says(chance, data_se
     few = Draws(resamples=100, shuffles=199, seed=2)
     made = [[heads(chance.normal(size=(12, 3))) for _ in range(2)] for _ in range(data_sets)]
     rows = [agreement(*tables, few).loc["entropy"] for tables in made]
-    rejected = sum(row["p"] <= 0.05 for row in rows)
-    assert binom.ppf(0.0005, data_sets, 0.05) <= rejected <= binom.ppf(0.9995, data_sets, 0.05)
+    least, most = binom.ppf([0.0005, 0.9995], data_sets, 0.05)
+    assert least <= sum(row["p"] <= 0.05 for row in rows) <= most
     inside = sum(row["null_low"] <= row["agreement"] <= row["null_high"] for row in rows)
     assert binom.ppf(0.0005, data_sets, 0.95) <= inside
 

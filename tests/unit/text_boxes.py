@@ -15,9 +15,8 @@ import html
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unittest import mock
 
 import numpy as np
@@ -32,52 +31,41 @@ from matplotlib.transforms import Bbox
 
 from attention_atlas.figures import style
 
-LARGEST = (7.0, 9.0)
-"""Width and height of a page's text block, in inches."""
+WIDEST, TALLEST = 7.005, 9.005
+"""A page's text block in inches, and half a pixel of a screen."""
 SMALLEST = 6.0
 """Smallest font size that is read in print, in points."""
 LEGEND_SHARE = 1 / 3
 """Legends take less than this share of a figure."""
 _SLACK = 0.5
 """Points by which two boxes may overlap: a box has some room around its letters."""
-_INCH = 0.005
-"""Inches by which a figure may be larger than a page: half a pixel of a screen."""
 _Texts = list[tuple[Text, Bbox]]
 
 
-@dataclass(frozen=True)
-class SavedFigure:
-    """A figure as it stands in its file.
+class SavedFigure(NamedTuple):
+    """All texts that were drawn into a file (no tick outside of its axis), and one sentence for each fault."""
 
-    Attributes:
-        width, height: in inches.
-        texts: all texts that were drawn (no tick outside of its axis, nothing hidden).
-        problems: what is wrong with the figure, one sentence per fault; empty where a reader can read it.
-    """
-
-    width: float
-    height: float
     texts: list[str]
     problems: list[str]
 
 
 @contextmanager
 def axes_of_figures() -> Iterator[list[list[Axes]]]:
-    """Collect the axes of the figures that are saved meanwhile, with what was drawn into them, in their order."""
+    """Collect the axes of the figures that are saved meanwhile."""
     axes: list[list[Axes]] = []
+    lay_out = style.lay_out
 
     def kept(figure: Figure, *arguments: Any, **options: Any) -> Bbox:
         axes.append(figure.axes)
         return lay_out(figure, *arguments, **options)
 
-    lay_out = style.lay_out
     with mock.patch.object(style, "lay_out", kept):
         yield axes
 
 
 @contextmanager
 def saved_figures() -> Iterator[list[SavedFigure]]:
-    """Collect the figures that are saved as PNG meanwhile, in their order."""
+    """Collect the figures that are saved as PNG meanwhile."""
     figures: dict[int, tuple[Figure, SavedFigure]] = {}
     drawn: dict[int, tuple[Text, Bbox]] = {}
     draw_text, draw_figure, save = Text.draw, Figure.draw, Figure.savefig
@@ -118,19 +106,15 @@ def words_in(path: Path) -> str:
 
 def _judged(figure: Figure, texts: _Texts) -> SavedFigure:
     width, height = (float(size) / figure.dpi for size in figure.bbox.size)
-    problems = [
-        *_overlapping(texts, figure),
-        *_cut(texts, figure),
-        *_too_small(texts),
-        *_over_panels(texts, figure),
-        *_legends(figure),
-        *([f"{width:.2f} x {height:.2f} inches"] if width > LARGEST[0] + _INCH or height > LARGEST[1] + _INCH else []),
+    problems = [f"{width:.2f} x {height:.2f} inches"] if width > WIDEST or height > TALLEST else []
+    problems += [
+        f"{_named(text)} has {text.get_fontsize():.1f} pt" for text, _ in texts if text.get_fontsize() < SMALLEST - 1e-6
     ]
-    return SavedFigure(width, height, [text.get_text() for text, _ in texts], problems)
+    problems += _overlapping(texts, figure) + _cut(texts, figure) + _over_panels(texts, figure) + _legends(figure)
+    return SavedFigure([text.get_text() for text, _ in texts], problems)
 
 
 def _overlapping(texts: _Texts, figure: Figure) -> list[str]:
-    """Pairs of texts whose boxes overlap."""
     if not texts:
         return []
     low, high = np.array([box.min for _, box in texts]), np.array([box.max for _, box in texts])
@@ -141,19 +125,13 @@ def _overlapping(texts: _Texts, figure: Figure) -> list[str]:
 
 def _cut(texts: _Texts, figure: Figure) -> list[str]:
     """Texts that leave the file, or the box that they are clipped to."""
-    slack = _slack(figure)
-    outside = [f"{_named(text)} lies outside of the figure" for text, box in texts if not _within(box, figure.bbox, slack)]
-    clipped = [
-        f"{_named(text)} is clipped"
-        for text, box in texts
-        if text.get_clip_on() and text.get_clip_box() is not None and not _within(box, text.get_clip_box(), slack)
-    ]
-    return outside + clipped
-
-
-def _too_small(texts: _Texts) -> list[str]:
-    """Texts below the smallest readable size."""
-    return [f"{_named(text)} has {text.get_fontsize():.1f} pt" for text, _ in texts if text.get_fontsize() < SMALLEST - 1e-6]
+    found = []
+    for text, box in texts:
+        pages = {"lies outside of the figure": figure.bbox, "is clipped": text.get_clip_box() if text.get_clip_on() else None}
+        for fault, page in pages.items():
+            if page is not None and not ((box.min >= page.min - _slack(figure)) & (box.max <= page.max + _slack(figure))).all():
+                found.append(f"{_named(text)} {fault}")
+    return found
 
 
 def _over_panels(texts: _Texts, figure: Figure) -> list[str]:
@@ -172,13 +150,10 @@ def _over_panels(texts: _Texts, figure: Figure) -> list[str]:
 def _legends(figure: Figure) -> list[str]:
     """Legends that cover data of their panel, and legends that take a third of the figure together."""
     legends = [(legend, legend.get_window_extent()) for legend in figure.findobj(Legend) if legend.get_visible()]
-    covered = [
-        f"the legend of {_title(legend.axes)} covers data"
-        for legend, box in legends
-        if legend.axes is not None and _covers(box, legend.axes)
-    ]
+    over = [legend.axes for legend, box in legends if legend.axes is not None and _covers(box, legend.axes)]
     share = sum(box.width * box.height for _, box in legends) / float(np.prod(figure.bbox.size))
-    return covered + ([f"legends take {share:.0%} of the figure"] if share >= LEGEND_SHARE else [])
+    too_large = [f"legends take {share:.0%} of the figure"] if share >= LEGEND_SHARE else []
+    return [f"the legend of {_title(axes)} covers data" for axes in over] + too_large
 
 
 def _covers(box: Bbox, axes: Axes) -> bool:
@@ -203,11 +178,6 @@ def _in_data(artist: Any, axes: Axes) -> bool:
 def _overlap(a: Bbox, b: Bbox, slack: float) -> bool:
     """Whether two boxes share more than `slack` pixels in both directions."""
     return min(a.x1, b.x1) - max(a.x0, b.x0) > slack and min(a.y1, b.y1) - max(a.y0, b.y0) > slack
-
-
-def _within(box: Bbox, page: Any, slack: float) -> bool:
-    inside = box.x0 >= page.x0 - slack and box.x1 <= page.x1 + slack and box.y0 >= page.y0 - slack and box.y1 <= page.y1 + slack
-    return bool(inside)
 
 
 def _slack(figure: Figure) -> float:

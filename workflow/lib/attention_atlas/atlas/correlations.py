@@ -241,7 +241,7 @@ def heads_of_run(
     tables: Mapping[str, pd.DataFrame],
     page_tables: Mapping[str, Mapping[str, pd.DataFrame]],
     model: str,
-    shapes: Mapping[str, Sequence[int]],
+    shapes: Mapping[str, tuple[int, int]],
     table_models: Mapping[str, str],
     skip_reasons: Mapping[str, str],
     random_weights: Mapping[str, bool],

@@ -229,7 +229,7 @@ def atlas(
     relations: Mapping[str, pd.DataFrame],
     page_tables: Mapping[str, Mapping[str, pd.DataFrame]],
     shown_sentences: Mapping[str, int],
-    shapes: Mapping[str, Sequence[int]],
+    shapes: Mapping[str, tuple[int, int]],
     labels: Mapping[str, RunLabel],
     run_title: str,
 ) -> str:
@@ -270,7 +270,7 @@ def atlas(
 
 
 def match_cards(
-    matches: pd.DataFrame, shapes: Mapping[str, Sequence[int]], places: pd.DataFrame
+    matches: pd.DataFrame, shapes: Mapping[str, tuple[int, int]], places: pd.DataFrame
 ) -> dict[str, list[tuple[int, float] | None]]:
     """Compared model -> [head of the run's model] index of the matched head and their distance, None without one."""
     cards = {}

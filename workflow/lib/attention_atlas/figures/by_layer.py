@@ -14,13 +14,6 @@ from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.figures.style import BLACK, GREY, LAYER, NOTE, PUBLISHED, Quantity
 
-HEADS, MEAN, RANDOM = "one head", "mean of the layer", "random weights: mean and range"
-"""Labels of marks, lines and bands in legends."""
-_SPREAD = 0.5
-"""Width over which the heads of a layer are spread."""
-_DOT = "o"
-"""Mark of heads in a panel of one series; its colour and title name the series."""
-
 
 def draw_by_layer(
     axes: Axes,
@@ -40,13 +33,13 @@ def draw_by_layer(
         axes.text(0.5, 0.5, "the model has no such token", transform=axes.transAxes, ha="center", color=NOTE)
     for place, (key, drawn) in enumerate(present):
         heads = frame[frame[column] == key]
-        width = _SPREAD / len(present)
-        # The heads of a layer are drawn side by side, in order, so that they do not overlap.
+        # The heads of a layer are drawn side by side, in order, so that they do not overlap: over half the way to the next.
+        width = 0.5 / len(present)
         rank = heads.groupby("layer")["head"].rank()
         beside = (rank - 0.5) / rank.max() - 0.5
         dots = heads.assign(layer=heads["layer"] + width * (beside + place - (len(present) - 1) / 2))
         style = {"color": drawn.colour, "ax": axes, "legend": False}
-        marker = _DOT if len(present) == 1 else drawn.marker
+        marker = "o" if len(present) == 1 else drawn.marker
         sns.scatterplot(dots, x="layer", y=value, s=9, marker=marker, alpha=0.55, linewidth=0, zorder=3, **style)
         sns.lineplot(heads, x="layer", y=value, estimator="mean", errorbar=None, zorder=2, label=drawn.name, **style)
     layers = int(frame["layer"].max())
@@ -60,15 +53,12 @@ def draw_by_layer(
     axes.set(xlabel=LAYER, ylabel="")
 
 
-def draw_range(axes: Axes, frame: pd.DataFrame, series: Sequence[tuple[str, Quantity]], column: str, value: str) -> None:
-    """Draw the range over the heads of a layer as a grey band and their mean as a dashed line, for each measure."""
-    for key, _ in series:
-        heads = frame[frame[column] == key]
-        if not heads.empty:
-            bands = {"errorbar": ("pi", 100), "err_kws": {"alpha": 0.3, "linewidth": 0}}
-            sns.lineplot(
-                heads, x="layer", y=value, color=GREY, linestyle="--", linewidth=1.0, zorder=1, ax=axes, legend=False, **bands
-            )
+def draw_range(axes: Axes, heads: pd.DataFrame, value: str) -> None:
+    """Draw the range over the heads of a layer as a grey band and their mean as a dashed line; nothing without heads."""
+    if heads.empty:
+        return
+    style = {"color": GREY, "linestyle": "--", "linewidth": 1.0, "zorder": 1, "ax": axes, "legend": False}
+    sns.lineplot(heads, x="layer", y=value, errorbar=("pi", 100), err_kws={"alpha": 0.3, "linewidth": 0}, **style)
 
 
 def layer_legend(series: Sequence[Quantity], random: bool = False, published: str = "") -> list[Line2D]:
@@ -80,20 +70,20 @@ def layer_legend(series: Sequence[Quantity], random: bool = False, published: st
     if len(series) == 1:
         drawn = series[0]
         dot: dict[str, Any] = {"linestyle": "none", "alpha": 0.55, "markersize": 3.5, "markeredgewidth": 0}
-        handles += [Line2D([], [], color=drawn.colour, marker=_DOT, label=HEADS, **dot)]
-        handles += [Line2D([], [], color=drawn.colour, label=MEAN)]
+        handles += [Line2D([], [], color=drawn.colour, marker="o", label="one head", **dot)]
+        handles += [Line2D([], [], color=drawn.colour, label="mean of the layer")]
     else:
         handles += [Line2D([], [], color=drawn.colour, marker=drawn.marker, label=drawn.name) for drawn in series]
     if random:
-        handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=RANDOM))
+        label = "random weights: mean and range"
+        handles.append(Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label=label))
     if published:
-        colour = series[0].colour if len(series) == 1 else BLACK
-        style = PUBLISHED | {"color": colour}
+        style = PUBLISHED | {"color": series[0].colour if len(series) == 1 else BLACK}
         handles.append(Line2D([], [], **style, linestyle=":", linewidth=0.8, label=f"published ({published})"))
     return handles
 
 
-def values_from_zero(axes: Axes, values: Sequence[float], least: float = 0.0) -> None:
-    """Make a vertical axis run from 0 to slightly above the largest value; `least`: minimum of its upper end."""
-    top = max([least, *(float(value) for value in values if np.isfinite(value))])
+def values_from_zero(axes: Axes, values: Sequence[float]) -> None:
+    """Make a vertical axis run from 0 to slightly above the largest value."""
+    top = max([0.0, *(float(value) for value in values if np.isfinite(value))])
     axes.set_ylim(0, 1.06 * top if top else 1)

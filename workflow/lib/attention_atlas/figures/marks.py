@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -98,26 +97,18 @@ def draw_cells(axes: Axes, grid: npt.NDArray[np.float64], colours: str | Colorma
     """Draw [row, column] values as cells without ticks; NaN stays white."""
     # Rasterised in SVG and PDF: thousands of cells would be thousands of paths.
     style = {"linewidths": 0.3 if max(grid.shape) <= _LINED else 0, "linecolor": "white", "rasterized": True}
-    with _without_drawing(axes):
-        sns.heatmap(grid, cmap=colours, vmin=low, vmax=high, cbar=False, xticklabels=False, yticklabels=False, ax=axes, **style)
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    canvas = figure.canvas
+    # Seaborn draws the figure after each heat map (to rotate crowded labels), which takes seconds; this canvas draws nothing.
+    FigureCanvasBase(figure)
+    sns.heatmap(grid, cmap=colours, vmin=low, vmax=high, cbar=False, xticklabels=False, yticklabels=False, ax=axes, **style)
+    figure.set_canvas(canvas)
     axes.set(xlabel="", ylabel="")
     axes.spines[:].set_visible(True)
     image = axes.collections[-1]
     assert isinstance(image, QuadMesh)
     return image
-
-
-@contextmanager
-def _without_drawing(axes: Axes) -> Iterator[None]:
-    """Keep seaborn from drawing the whole figure after each heat map (to rotate crowded labels), which takes seconds."""
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    canvas = figure.canvas
-    FigureCanvasBase(figure)
-    try:
-        yield
-    finally:
-        figure.set_canvas(canvas)
 
 
 def number_ticks(axes: Axes, axis: str, count: int, most: int) -> None:
@@ -137,8 +128,8 @@ def label_points(
     marks: Sequence[tuple[float, float]] | None = None,
     lines: bool = False,
     **text: Any,
-) -> int:
-    """Write a label beside each point (in data coordinates) that has space; returns how many. The figure is laid out first.
+) -> None:
+    """Write a label beside each point (in data coordinates) that has space. The figure is laid out first.
 
     radius: of a mark, in points; marks: all marks that a label must not cover (default: the points); lines: whether a label
     without space may be placed farther away, with a line to the mark; text: other arguments of `Axes.annotate`.
@@ -152,7 +143,6 @@ def label_points(
     reach = radius * scale
     taken = [Bbox.from_extents(x - reach, y - reach, x + reach, y + reach) for x, y in corners]
     inside = axes.get_window_extent()
-    placed = 0
     style: dict[str, Any] = {"textcoords": "offset points", "fontsize": size, "ha": "center", "va": "center"} | text
     for point, label in zip(points, labels, strict=True):
         note = axes.annotate(plain(label), point, (0, 0), **style)
@@ -169,7 +159,6 @@ def label_points(
             if contained and not box.count_overlaps(taken):
                 note.set_position((across / scale, along / scale))
                 taken.append(box)
-                placed += 1
                 if distance in _FAR:
                     ends = axes.transData.inverted().transform([(x, y), (x + across - half[0], y + along - half[1])])
                     # As an artist it does not change the limits of the axes.
@@ -177,4 +166,3 @@ def label_points(
                 break
         else:
             note.remove()
-    return placed

@@ -190,10 +190,10 @@ def _wrap(text: Text, words: str, width: float) -> None:
         lines += 1
 
 
-def legend_below(figure: Figure, axes: Iterable[Axes], columns: int, extra: Iterable[Any] = (), **options: Any) -> Legend:
+def legend_below(figure: Figure, axes: Iterable[Axes], columns: int, extra: Iterable[Any] = ()) -> Legend:
     """Replace the legends of panels by one legend below all of them, with each label once.
 
-    columns: fewer if they do not fit into the figure; extra: additional handles; options: for `Figure.legend`.
+    columns: fewer if they do not fit into the figure; extra: additional handles.
     """
     handles: dict[str, Any] = {}
     for axis in axes:
@@ -206,7 +206,7 @@ def legend_below(figure: Figure, axes: Iterable[Axes], columns: int, extra: Iter
     style: dict[str, Any] = {"loc": "outside lower center", "columnspacing": 1.4, "handlelength": 2.2}
     count = min(columns, len(handles))
     while True:
-        drawn = figure.legend(list(handles.values()), list(handles), ncols=count, **(style | options))
+        drawn = figure.legend(list(handles.values()), list(handles), ncols=count, **style)
         if count <= 1 or drawn.get_window_extent().width <= figure.bbox.width:
             return drawn
         drawn.remove()

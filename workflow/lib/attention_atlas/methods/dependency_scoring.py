@@ -30,8 +30,6 @@ PAPER_RELATIONS = (
     *(ALL, "prep", "pobj", "det", "nn", "nsubj", "amod", "dobj", "advmod", "aux"),
     *("poss", "auxpass", "ccomp", "mark", "prt"),
 )
-_POSSESSIVE = {"'s", "s'"}
-"""Words of the possessive rule, as in the published code (case-sensitive)."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,7 @@ def gather_gold(examples: Iterable[Example]) -> Gold:
         length=np.repeat(lengths, lengths).astype(np.int16),
         head=np.asarray([head for example in sentences for head in example.layers["heads"]], dtype=np.int16),
         relation=np.asarray([relation for example in sentences for relation in example.layers["relations"]], dtype=str),
-        before_possessive=np.asarray([word in _POSSESSIVE for example in sentences for word in (*example.words[1:], "")]),
+        before_possessive=np.asarray([word in ("'s", "s'") for example in sentences for word in (*example.words[1:], "")]),
         ids=tuple(example.id for example in sentences),
         documents=tuple(example.document for example in sentences),
     )

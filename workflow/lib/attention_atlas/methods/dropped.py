@@ -50,33 +50,31 @@ def dropped_records(corpora: RecordsByCorpus, scored: Mapping[str, tuple[int, st
 
     scored: corpus -> number of its records that were scored, and why the others were not; default: all kept records.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for corpus, (examples, dropped, limit) in corpora.items():
         kept = examples[examples["record"] < limit]
         questions = int(kept["question"].nunique())
         counted = WINDOW if questions else RECORD
         # Text lost after the last record has that record's number, which is below the limit if the corpus ends first.
         dropped = dropped[dropped["record"] < limit]
-        reasons = dropped.groupby(["unit", "reason"])["n"].sum()
-        outcomes = {(RECORD, "kept"): len(kept), **{key: int(n) for key, n in reasons.items()}}
-        total = sum(n for (unit, _), n in outcomes.items() if unit == RECORD)
-        for (unit, outcome), n in sorted(outcomes.items(), key=lambda item: item[0][0] != RECORD):
-            share = n / total if unit == RECORD else math.nan
-            rows.append(
-                {"corpus": corpus, "outcome": outcome, "unit": counted if unit == RECORD else unit, "n": n, "share": share}
-            )
+        reasons = [(unit, reason, int(n)) for (unit, reason), n in dropped.groupby(["unit", "reason"])["n"].sum().items()]
+        records = [("kept", len(kept)), *((reason, n) for unit, reason, n in reasons if unit == RECORD)]
+        total = sum(n for _, n in records)
+        counts = [(outcome, counted, n, n / total) for outcome, n in records]
+        counts += [(reason, unit, n, math.nan) for unit, reason, n in reasons if unit != RECORD]
         if questions:
-            rows.append({"corpus": corpus, "outcome": "kept", "unit": "question", "n": questions})
+            counts.append(("kept", "question", questions, math.nan))
         if scored and corpus in scored:
             number, reason = scored[corpus]
             n = len(kept) - number
-            outcome = f"kept, but not scored: {reason}"
-            rows.append({"corpus": corpus, "outcome": outcome, "unit": counted, "n": n, "share": n / total})
+            counts.append((f"kept, but not scored: {reason}", counted, n, n / total))
         if total < limit:
             outcome = f"absent: the corpus has fewer {counted}s than its limit of {limit}"
-            rows.append({"corpus": corpus, "outcome": outcome, "unit": counted, "n": limit - total})
+            counts.append((outcome, counted, limit - total, math.nan))
+        rows += [(corpus, *count) for count in counts]
     note = (
         "Shares are of the records up to the limit; text that became no record is counted in its own unit. In a corpus of "
         "questions a record is a window: a question on a long passage has several."
     )
-    return Table(pd.DataFrame(rows), [note], formats={"n": "d", "share": ".2%"}, layout=Layout("corpus"))
+    table = pd.DataFrame(rows, columns=["corpus", "outcome", "unit", "n", "share"])
+    return Table(table, [note], formats={"n": "d", "share": ".2%"}, layout=Layout("corpus"))

@@ -20,6 +20,7 @@ from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units
 from attention_atlas.methods.options import Options
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half, folds_of
 from attention_atlas.stats.intervals import bootstrap_ratio
+from attention_atlas.stats.significance import LEVEL
 from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p
 
 Floats = npt.NDArray[np.float64]
@@ -30,8 +31,6 @@ HEAD_RELATIONS = [
 ]
 NONE = "none"
 """Relation of a head without a chosen relation."""
-LEVEL = 0.05
-"""Level of q for the relations of a head."""
 _LEAST, _RANKS = 20, 5
 """Minimum number of words of a relation in the text; maximum number of relations that are chosen for a head."""
 _NORMAL = 1.96
@@ -63,16 +62,21 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
     half: margin with bootstrap over units, p by random exchanges of head and offset within units, and q (Benjamini and
     Hochberg) over the relations of the same rank of all heads. A head without a relation has one row, relation `NONE`.
     """
-    layers, heads = scores.heads.shape[2:]
+    heads = scores.heads.shape[-1]
     candidates = _candidates(scores, gold, options, gold.units, resampling.seed)
     frames = []
-    for rank, chosen in enumerate(_chosen(candidates.lows), start=1):
+    # [rank, head] index of the relation at each rank, -1 if a head has none; ties go to the more frequent relation.
+    order = np.argsort(-candidates.lows, axis=0, kind="stable")[:_RANKS]
+    relations = np.where(np.isfinite(np.take_along_axis(candidates.lows, order, axis=0)), order, -1)
+    for rank, chosen in enumerate(relations, start=1):
         head = np.flatnonzero(chosen >= 0)
         if len(head):
             frame = _tested(candidates, chosen[head], head, options, resampling)
             frame["choice_low"] = candidates.lows[chosen[head], head]
             frames.append(frame.assign(unit=gold.units.name, rank=rank, layer=head // heads + 1, head=head % heads + 1))
-    frames.append(_without(frames, layers, heads))
+    missing = np.flatnonzero((relations < 0).all(axis=0))
+    without = pd.DataFrame({"layer": missing // heads + 1, "head": missing % heads + 1})
+    frames.append(without.assign(rank=1, relation=NONE, direction="", n=0))
     table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True).reindex(columns=HEAD_RELATIONS)
     # Nullable integers: a head without a relation has no value.
     table = table.astype({"baseline_offset": "Int64", "units": "Int64"})
@@ -117,21 +121,13 @@ def _candidates(scores: Scores, gold: Gold, options: Options, all_units: Units, 
 
 
 def _lower_ends(differences: Floats, words: Floats) -> Floats:
-    """[column] lower end of the 95 % interval of a margin, from the standard error of the ratio of [unit, column] differences
-    and [unit] words; -inf if the margin is not positive.
-    """
+    """[column] lower end of the 95 % interval of a margin, by its standard error over units; -inf if it is not positive."""
     present = words > 0
     margins = differences.sum(axis=0) / words.sum()
     residuals = (differences - margins * words[:, None])[present]
     clusters = len(residuals)
     errors = np.sqrt((residuals**2).sum(axis=0) * clusters / (clusters - 1)) / words.sum()
     return np.where(margins > 0, margins - _NORMAL * errors, -np.inf)
-
-
-def _chosen(lows: Floats) -> Ints:
-    """[rank, head] index of the relation at each rank; -1 if a head has none. Ties go to the more frequent relation."""
-    order = np.argsort(-lows, axis=0, kind="stable")[:_RANKS]
-    return np.where(np.isfinite(np.take_along_axis(lows, order, axis=0)), order, -1)
 
 
 def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Options, resampling: Resampling) -> pd.DataFrame:
@@ -162,13 +158,6 @@ def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Option
             "accuracy_high": accuracy_high,
         }
     )
-
-
-def _without(frames: list[pd.DataFrame], layers: int, heads: int) -> pd.DataFrame:
-    """Rows for the heads that are in no frame."""
-    known = {place for frame in frames for place in zip(frame["layer"], frame["head"], strict=True)}
-    missing = [(layer + 1, head + 1) for layer, head in np.ndindex(layers, heads) if (layer + 1, head + 1) not in known]
-    return pd.DataFrame(missing, columns=PLACE).assign(rank=1, relation=NONE, direction="", n=0)
 
 
 def relation_tests(
@@ -206,9 +195,7 @@ def above_baseline(table: pd.DataFrame) -> Bools:
 
 
 def best_relations(table: pd.DataFrame) -> pd.DataFrame:
-    """The relation of rank 1 of each head, with accuracy, margin and intervals; best_relation: `NONE` unless the second half
-    confirms it (`above_baseline`).
-    """
+    """The relation of rank 1 of each head, with its numbers; best_relation: `NONE` if it is not `above_baseline`."""
     first = table[table["rank"] == 1]
     names = {
         **{"relation": "chosen_relation", "best_relation": "best_relation"},

@@ -48,11 +48,10 @@ class Units:
 
 def independent_units(documents: Iterable[str | None], items: str) -> Units:
     """Documents [item] as units; the items themselves (called `items`) if any is None, or all come from one document."""
-    names = list(documents)
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    if None in numbers or len(numbers) < 2:
-        return Units(np.arange(len(names)), len(names), items)
-    return Units(np.asarray([numbers[name] for name in names], dtype=np.intp), len(numbers), DOCUMENTS)
+    numbers, names = pd.factorize(np.asarray(list(documents), dtype=object))
+    if (numbers < 0).any() or len(names) < 2:
+        return Units(np.arange(len(numbers)), len(numbers), items)
+    return Units(numbers, len(names), DOCUMENTS)
 
 
 def head_rows(values: npt.NDArray[np.generic], name: str) -> pd.DataFrame:

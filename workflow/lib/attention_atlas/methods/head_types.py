@@ -110,8 +110,7 @@ def shown_types(types: Iterable[str]) -> tuple[str, ...]:
 
 
 PROFILE = ("special", "near", "far")
-"""Parts of the attention that sum to 1: on [CLS], [SEP], comma and full stop; on the token itself and the nearest window; on
-all other windows."""
+"""Parts of the attention that sum to 1: on `SPECIAL`; on the token itself and the nearest window; on all other windows."""
 
 
 def profiles(means: Floats) -> Floats:
@@ -195,10 +194,9 @@ def types_of(features: Floats, seed: int, method: str = "kmeans") -> HeadTypes:
 
 def nearest_clusters(features: Floats, reference: Floats, reference_clusters: Sequence[str]) -> tuple[str, ...]:
     """[head] the cluster of the reference heads, named as in `TYPES`, whose mean is nearest to the head's features."""
-    known = [name for name in TYPES if name in reference_clusters]
-    means = np.stack([reference[np.asarray(reference_clusters) == name].mean(axis=0) for name in known])
-    distance = np.square(features[:, None] - means[None]).sum(axis=-1)
-    return tuple(known[k] for k in distance.argmin(axis=1))
+    from sklearn.neighbors import NearestCentroid
+
+    return tuple(NearestCentroid().fit(reference, list(reference_clusters)).predict(features).tolist())
 
 
 def matched(labels: Labels, reference: Labels, count: int) -> Labels:

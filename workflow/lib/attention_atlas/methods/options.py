@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 
@@ -44,21 +44,17 @@ CORRECTED = Options(
 )
 PRESETS = {"as_published": AS_PUBLISHED, "corrected": CORRECTED}
 
-# Options whose alternative is not a correction but another choice that the authors made or left open.
-OTHER_CHOICES: tuple[tuple[str, Any], ...] = (("word_mode", "first"), ("word_mode", "max"), ("poss_in_all", True))
-
 
 def options_of(settings: Mapping[str, Any]) -> Options:
     """The options of a run: its preset, overridden by its individual keys."""
-    overrides = {key: tuple(value) if key == "offsets" else value for key, value in settings.items() if key != "preset"}
+    overrides: dict[str, Any] = {k: tuple(v) if k == "offsets" else v for k, v in settings.items() if k != "preset"}
     return replace(PRESETS[settings["preset"]], **overrides)
 
 
 def alternatives() -> list[tuple[str, Options]]:
     """Each option changed alone from the published setting to the alternative: (name, options)."""
-    moved = [
-        (f.name, replace(AS_PUBLISHED, **{f.name: getattr(CORRECTED, f.name)}))
-        for f in fields(Options)
-        if getattr(CORRECTED, f.name) != getattr(AS_PUBLISHED, f.name)
-    ]
-    return [*((name, replace(AS_PUBLISHED, **{name: value})) for name, value in OTHER_CHOICES), *moved]
+    published, corrected = asdict(AS_PUBLISHED), asdict(CORRECTED)
+    # The first three are not corrections but other choices that the authors made or left open.
+    moved: list[tuple[str, Any]] = [("word_mode", "first"), ("word_mode", "max"), ("poss_in_all", True)]
+    moved += [(name, value) for name, value in corrected.items() if value != published[name]]
+    return [(name, replace(AS_PUBLISHED, **{name: value})) for name, value in moved]

@@ -128,7 +128,7 @@ def figure2(surface: pd.DataFrame, random: pd.DataFrame | None = None) -> DrawnF
     drawn, grid = page_figure(2, 3, PAGE, 4.2, sharex=True, sharey=True)
     for axes, (target, quantity) in zip(grid.flat, PANELS.items(), strict=False):
         if control is not None:
-            draw_range(axes, control, [(target, quantity)], "target", "mean_attention")
+            draw_range(axes, control[control["target"] == target], "mean_attention")
         draw_by_layer(axes, table, [(target, quantity)], "target", "mean_attention", published)
         axes.set_title(quantity.title)
     values_from_zero(grid[0, 0], [*every["mean_attention"], *published["value"]])

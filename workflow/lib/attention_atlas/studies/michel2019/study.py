@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.head_measures import CLASSIFICATION, EFFECT, PAPER, TRANSLATION, Examples, Measure, Source, where
+from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
+from attention_atlas.studies.michel2019.head_measures import MEASURES
 from attention_atlas.workflow.config import check_known
 from attention_atlas.workflow.paths import Config, Pair
 from attention_atlas.workflow.study import Paper, Role, Study, role_pair, shown_artifacts, study_corpora
@@ -84,35 +85,6 @@ def same_file(config: Config, run: str) -> dict[str, bool]:
     return {name: sources[name] == sources[f"{name}_other"] for name in (TRANSLATION, CLASSIFICATION)}
 
 
-_CLASSIFIER = {"model": "classifier", "group": EFFECT}
-_INTERVAL = ("ci_low", "ci_high")
-_HARM = "masking the head hurts less, or helps"
-_MASKED = Measure(
-    "masked", "Change in accuracy when the head is masked", "Figure 1", "percentage points", _HARM, chance=0, adjusted=True
-)
-_IMPORTANCE = Measure("importance", "Importance by derivatives", "Section 4", "per layer norm", "pruned late")
-_OF_MASKED, _OF_IMPORTANCE = {"experiment": CLASSIFICATION}, {"task": CLASSIFICATION, "definition": PAPER}
-MEASURES = (
-    Source(
-        "michel2019/figure1",
-        where("delta", "masked", _INTERVAL, "p_adjusted", **_OF_MASKED),
-        (_MASKED,),
-        ("experiment", "layer", "head", "delta", *_INTERVAL, "p_adjusted"),
-        Examples("examples", where("n", "masked", **_OF_MASKED)),
-        **_CLASSIFIER,
-    ),
-    Source(
-        "michel2019/head_importance",
-        where("importance", "importance", _INTERVAL, **_OF_IMPORTANCE),
-        (_IMPORTANCE,),
-        ("task", "definition", "layer", "head", "importance", *_INTERVAL),
-        Examples("examples", where("n", "importance", **_OF_IMPORTANCE)),
-        **_CLASSIFIER,
-        no_null="Importance is an absolute value, above 0 for every head, and relative to its layer: a head without the effect "
-        "has no known value.",
-    ),
-)
-"""Measures of single heads that the atlas takes from the tables of this study."""
 STUDY = Study(
     id=ID,
     order=4,
