@@ -193,11 +193,6 @@ def load_network(path: str) -> MapNetwork:
     return network.eval()
 
 
-def thresholds_of(table: pd.DataFrame) -> Thresholds:
-    """The thresholds of a table of one row."""
-    return Thresholds(*table[list(Thresholds._fields)].to_numpy(float)[0].tolist())
-
-
 def special_tokens(example: Example) -> torch.Tensor:
     """[n] which tokens of an example are special."""
     return torch.tensor([word == SPECIAL for word in example.word])
@@ -351,12 +346,12 @@ def patterns(
 def read_labels(path: str = LABELS) -> pd.DataFrame:
     """Labels: text, layer, head (from 1), label (its place in `CLASSES`); errors name the line."""
     table = read_table(path, ["text", "layer", "head", "label"], ",").astype({"text": str})
-    unknown, repeated = ~table["label"].isin(CLASSES), table.duplicated(["text", "layer", "head"])
-    for line, row in table[unknown | repeated].iterrows():
-        place = f"{path}:{line + 2}"
-        if row["label"] not in CLASSES:
-            raise AtlasError(f"{place}: there is no class {row['label']!r}; the classes are {', '.join(CLASSES)}.")
-        raise AtlasError(f"{place}: map {row['layer']}-{row['head']} of text {row['text']} is labelled twice.")
+    wrong = table[~table["label"].isin(CLASSES) | table.duplicated(["text", "layer", "head"])]
+    if len(wrong):
+        raise AtlasError(
+            f"{path}:{wrong.index[0] + 2}: a map of {wrong['text'].iloc[0]} that is labelled twice, or a class other than "
+            f"{', '.join(CLASSES)}: {wrong['label'].iloc[0]}."
+        )
     return table.assign(label=table["label"].map(CLASSES.index))
 
 
