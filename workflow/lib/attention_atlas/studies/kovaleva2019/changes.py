@@ -129,18 +129,14 @@ def changes(
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Tables of the models of each task and seed: `_COLUMNS`, `STATISTICS`, and those of `scores.disabling`."""
-    effects = {f"disabling_{name}": table for name, table in disabling(disabled, resamples, seed).items()}
-    by_task = {task: list(by_seed.values()) for task, by_seed in measures.items()}
-    return change_tables(by_task, resamples, seed) | {"statistics": statistics(by_task, resamples, seed)} | effects
+    """Tables of the models of each task and seed: `_COLUMNS`, `STATISTICS`, and those of `scores.disabling`.
 
-
-def change_tables(measures: Mapping[str, Sequence[Measures]], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
-    """The tables of `_COLUMNS`. Values of a task are means over its seeds, intervals by bootstrap over examples; a feature or
-    link that no example has, or that only tags could tell where there are none, has no rows.
+    Values of a task are means over its seeds, intervals by bootstrap over examples; a feature or link that no example has, or
+    that only tags could tell where there are none, has no rows.
     """
+    by_task = {task: list(by_seed.values()) for task, by_seed in measures.items()}
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in _COLUMNS}
-    for task, of_seeds in measures.items():
+    for task, of_seeds in by_task.items():
 
         def means(values: Sequence[Floats]) -> pd.DataFrame:
             return mean_rows(np.asarray(np.mean(values, axis=0)), resamples, seed)
@@ -163,10 +159,12 @@ def change_tables(measures: Mapping[str, Sequence[Measures]], resamples: int, se
         }
         for name, of_task in frames.items():
             parts[name] += [frame.assign(task=task, unit="examples", seeds=len(of_seeds)) for frame in of_task if len(frame)]
-    return {
+    tables = {
         name: pd.concat(of_tasks, ignore_index=True)[_COLUMNS[name]] if of_tasks else pd.DataFrame(columns=_COLUMNS[name])
         for name, of_tasks in parts.items()
     }
+    tables |= {f"disabling_{name}": table for name, table in disabling(disabled, resamples, seed).items()}
+    return tables | {"statistics": statistics(by_task, resamples, seed)}
 
 
 def _class_shares(of_seeds: Sequence[Measures], annotator: str, resamples: int, seed: int) -> pd.DataFrame:
@@ -188,8 +186,9 @@ def _feature_rows(of_seeds: Sequence[Measures], feature: str, model: str, mode: 
     present = _with_feature(values)
     if not present.any():
         return pd.DataFrame()
-    rows = head_rows(values[present].mean(axis=0), "value").assign(value_zero=np.nan_to_num(values).mean(axis=0).ravel())
-    return rows.assign(model=model, mode=mode, feature=feature, n=int(present.sum()))
+    zero = np.nan_to_num(values).mean(axis=0).ravel()
+    facts = {"model": model, "mode": mode, "feature": feature, "n": int(present.sum())}
+    return head_rows(values[present].mean(axis=0), "value").assign(value_zero=zero, **facts)
 
 
 def _options(task: str, measures: Measures) -> list[dict[str, Any]]:
