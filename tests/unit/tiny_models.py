@@ -1,8 +1,7 @@
 """Tiny models of the common architectures, with random weights made from a seed: nothing is downloaded.
 
-All have a vocabulary of `VOCABULARY` pieces, `HEADS` heads per layer and `LAYERS` layers (ALBERT has 4 from 2 groups, the
-Marian decoder 2). Initial weights are larger than usual, so that attention is far from uniform and differences show.
-Beside them, what the tests of the attention engine share: batches, and forward passes within a session.
+All have `HEADS` heads per layer and `LAYERS` layers (ALBERT has 4 from 2 groups, the Marian decoder 2). Initial weights are
+larger than usual, so that attention is far from uniform and differences show.
 """
 
 from __future__ import annotations
@@ -69,11 +68,7 @@ ARCHITECTURES = (*ENCODERS, *DECODERS, "marian")
 
 
 def tiny(name: str, implementation: str = "eager", seed: int = 0) -> PreTrainedModel:
-    """A tiny model in eval mode; the same name and seed always give the same weights.
-
-    `name` is one of `ARCHITECTURES`, "bert_mlm" or "bert_classifier"; `implementation` is what
-    `set_attn_implementation` takes.
-    """
+    """A tiny model (one of `_BUILDERS`) in eval mode; the same name and seed always give the same weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = _BUILDERS[name]().eval()
