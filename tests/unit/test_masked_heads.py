@@ -54,7 +54,7 @@ def sentences(generator, share):
 def answers():
     """Answers under all masks, by experiment; head 2 of layer 1 of each kind is what the score lives on."""
     generator = np.random.default_rng(0)
-    references, labels = sentences(generator, 0), generator.choice(["x", "y", "z"], 90)
+    references = sentences(generator, 0)
 
     def table_of(kinds, expected, answered):
         rows = []
@@ -67,6 +67,7 @@ def answers():
         return pd.concat(rows, ignore_index=True)
 
     translated = table_of(("enc_enc", "enc_dec", "dec_dec"), references, lambda share: sentences(generator, share))
+    labels = generator.choice(["x", "y", "z"], 90)
     classified = table_of(("enc_enc",), labels, lambda share: np.where(generator.random(90) < share, "x", labels))
     return {TRANSLATION: translated, CLASSIFICATION: classified}
 
