@@ -80,8 +80,7 @@ def test_rows_of_word_maps_are_words_with_the_special_tokens_in_their_places(tmp
     (example,) = read_attention([write(tmp_path, 0, [0])])
     assert example.words == ("[CLS]", "the", "cats", "[SEP]", "sat", "[SEP]")
     assert example.special_units.tolist() == [True, False, False, True, False, True]
-    for mode in WORD_MODES:
-        assert np.array_equal(example.word_maps(mode), to_words(maps_of(0), WORD, mode))
+    assert np.array_equal(example.word_maps("max"), to_words(maps_of(0), WORD, "max"))
     (example,) = read_attention([write(tmp_path, 0, [0], level="words", size=6)])
     assert np.array_equal(example.word_maps(), maps_of(0, 6).astype(np.float32))
     with pytest.raises(AtlasError, match=r"was stored at level words .* mode first needs level: tokens"):
@@ -123,13 +122,11 @@ def test_a_damaged_or_foreign_shard_is_named(tmp_path, damage, problem, without_
 
 def test_every_half_that_is_not_negative_is_the_same_number_in_single_precision():
     halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16)  # zero, subnormal and normal ones, up to the largest
-    assert np.array_equal(widened(halves), halves.astype(np.float32))
-    maps = np.random.default_rng(0).random((2, 3, 5, 5)).astype(np.float16)
-    before = maps.copy()
-    for view in (maps, maps[:, ::2], maps[1, :, 1:, :3], maps.transpose(0, 1, 3, 2), maps[0, 0, 0, 0], maps[:0]):
-        assert np.array_equal(widened(view), view.astype(np.float32))
-        assert widened(view).shape == view.shape
-    assert np.array_equal(maps, before)
+    maps = halves[:450].reshape(2, 3, 5, 15)
+    for view in (halves, maps[:, ::2], maps[1, :, 1:, :3], maps.transpose(0, 1, 3, 2), maps[0, 0, 0, 0], maps[:0]):
+        before = view.copy()
+        assert np.array_equal(widened(view), before.astype(np.float32))
+        assert np.array_equal(view, before)
     assert widened(maps.astype(np.float64)).dtype == np.float32
 
 

@@ -15,6 +15,7 @@ from attention_atlas.models.extraction import each_example
 from attention_atlas.models.head_weights import ValueNorms, norm_weighted
 
 SIZE_OF_HEAD = TINY_WIDTH // HEADS
+SHORT = repeated_sequences(range(5, 60), [2], [3], 40, 4, 0)
 
 
 def projections(model, name, head):
@@ -90,30 +91,21 @@ def sinks(tmp_path_factory):
     return saved_model(model, tmp_path_factory.mktemp("sinks"))
 
 
-def test_a_sink_with_a_value_of_zero_gets_no_norm_weighted_share(sinks):
+def test_a_sink_with_a_value_of_zero_gets_no_norm_weighted_share(sinks, tmp_path):
     sequences = repeated_sequences(range(1, VOCABULARY), [0], [], POSITIONS, 8, 0)
     inputs = Inputs([sequence.example for sequence in sequences], sequences, 0)
     scores = {name: values.mean(axis=0)[0] for name, values in scores_of(sinks, inputs).items()}
     assert (scores["sink"] > 0.95).all()
     assert scores["norm_sink"][0] < 1e-3
     assert scores["norm_sink"][1] > 0.9
-    assert "norm_sep" not in scores, "a model without [SEP]"
-
-
-def test_the_note_says_why_there_is_no_norm_weighted_attention(tmp_path):
-    sequences = repeated_sequences(range(5, 60), [2], [3], 40, 4, 0)
-    notes = {}
-    inputs = Inputs([sequence.example for sequence in sequences], sequences, 1, sep="3")
-    scores = scores_of(saved_model(tiny("albert"), tmp_path), inputs, notes)
-    assert np.isnan(scores["norm_sink"]).all()
-    assert not np.isnan(scores["sink"]).any()
-    assert "shares its layers in groups" in notes["norm_sink"] == notes["norm_sep"]
+    inputs, notes = Inputs([sequence.example for sequence in SHORT], SHORT, 0), {}
+    assert np.isnan(scores_of(saved_model(tiny("albert"), tmp_path), inputs, notes)["norm_sink"]).all()
+    assert "shares its layers in groups" in notes["norm_sink"]
 
 
 def test_even_shares_are_those_of_attention_to_all_that_a_token_can_see():
-    sequences = repeated_sequences(range(5, 60), [2], [3], 40, 4, 0)
-    inputs = Inputs([sequence.example for sequence in sequences], sequences, 1, sep="3")
-    lengths = np.array([len(sequence.example.input_ids) for sequence in sequences])
+    inputs = Inputs([sequence.example for sequence in SHORT], SHORT, 1, sep="3")
+    lengths = np.array([len(sequence.example.input_ids) for sequence in SHORT])
     both_ways = even_scores(inputs, causal=False)
     assert both_ways["sink"] == pytest.approx((2 / lengths).mean())
     assert both_ways["sep"] == pytest.approx((1 / lengths).mean())
