@@ -30,14 +30,18 @@ ENTRIES = [
 ]
 
 
-@pytest.fixture
-def examples(tmp_path):
-    (tmp_path / "frames.json").write_text(json.dumps(ENTRIES))
+def examples_of(tmp_path, entries):
+    (tmp_path / "frames.json").write_text(json.dumps(entries))
     save_tokenizer(tmp_path / "tokenizer.json")
     entry = {"reader": "frames", "max_tokens": 20, "shard": 4, **FILE_ORDER}
     outs = (tmp_path / "examples.parquet", tmp_path / "dropped.tsv")
     build_shard(entry, tmp_path / "frames.json", tmp_path / "tokenizer.json", 20, 0, *outs)
     return list(read_examples([outs[0]]))
+
+
+@pytest.fixture
+def examples(tmp_path):
+    return examples_of(tmp_path, ENTRIES)
 
 
 def test_a_list_is_read_and_other_files_are_refused(tmp_path):
@@ -118,7 +122,9 @@ def measured(monkeypatch, examples, head_of_distance=False):
     return frames(iter(()), examples, "all", "fe_to_target", 50, 0)
 
 
-def test_a_head_of_fixed_distance_has_no_margin_and_one_of_links_has(examples, monkeypatch):
+def test_a_head_of_fixed_distance_has_no_margin_and_one_of_links_has(tmp_path, monkeypatch):
+    # Both tokens of the element are linked with the target, whichever pairs are drawn.
+    examples = examples_of(tmp_path, [*ENTRIES, {"sentence": "b c d e f g h j k", "target": "h", "links": ["b c"]}])
     heads = measured(monkeypatch, examples, head_of_distance=True)["heads"].set_index("head")
     assert heads["value"].tolist() == [1, 1]
     assert heads["margin"].tolist() == pytest.approx([1, 0])

@@ -208,6 +208,8 @@ def test_every_published_value_has_a_row_and_none_is_taken_for_ours(built):
     table = compared(built, LABELS)
     assert table.index.tolist() == list(load_published("kovaleva2019"))
     assert table.loc["k_setup_batch", "ours"] == table.loc["k_setup_batch", "published"]
+    scored = built["table1"].query("metric != 'f1'").pivot(index="task", columns="state", values="value")
+    assert float(table.loc["k_t1_mean_gain", "ours"]) == pytest.approx((scored["tuned"] - scored["untrained"]).mean(), abs=0.06)
     assert not table["comparable"].isin(["exact", "close"]).any()
     # Every figure of the run's tasks has its values.
     measured = table[table["ours"].notna()]["item"].value_counts()

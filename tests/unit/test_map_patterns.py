@@ -43,11 +43,14 @@ from attention_atlas.studies.kovaleva2019.patterns import (
     parts_of,
     patterns,
     read_labels,
+    resized,
     rule_labels,
+    special_moved,
     special_tokens,
     train_network,
     training_pictures,
     tuned_thresholds,
+    varied,
 )
 
 N = 14
@@ -242,17 +245,21 @@ TOKENS = np.array([True, False, False, False, True, False, False, True])
 """Which of eight tokens are special."""
 
 
-def test_a_map_is_the_sum_of_its_parts():
+def test_augmentation_keeps_a_map_that_nothing_changes():
     weights = np.random.default_rng(0).dirichlet(np.ones(8), size=8).astype(np.float32)
     parts = parts_of(weights, TOKENS)
-    whole = parts.stripes + parts.rest
-    for (row, k), offset in zip(np.ndindex(8, 3), (-1, 0, 1) * 8, strict=True):
-        if 0 <= row + offset < 8:
-            whole[row, row + offset] += parts.band[row, k]
-        else:
-            assert parts.band[row, k] == 0
-    assert whole == pytest.approx(weights, abs=1e-6)
     assert parts.stripes[:, ~TOKENS].max() == parts.rest[:, TOKENS].max() == parts.band[TOKENS].max() == 0
+    same, _ = resized(parts, TOKENS, 8, np.random.default_rng(0))
+    assert same == pytest.approx(weights, abs=1e-6)
+    # A narrower band has the same weight.
+    assert varied(parts, "diagonal", np.random.default_rng(0)).band.sum() == pytest.approx(parts.band.sum(), abs=1e-5)
+    firsts = set()
+    for seed in range(20):
+        moved, special = special_moved(np.arange(64).reshape(8, 8), TOKENS, np.random.default_rng(seed))
+        # The others keep their order.
+        assert moved[np.ix_(~special, ~special)].tolist() == np.arange(64).reshape(8, 8)[np.ix_(~TOKENS, ~TOKENS)].tolist()
+        firsts.add(moved[special][0, special][0])
+    assert len(firsts) == 3, "special tokens do not"
 
 
 def test_augmented_maps_keep_their_class_and_get_other_lengths():
