@@ -82,13 +82,13 @@ def test_drops_by_sentence_equal_a_slow_loop(dropped, renormalise):
     ids = torch.tensor([[-1, 0, 0, 1, 1, -1], [0, 0, 0, 0, 0, 0]])
     before, plan = maps(), Plan()
     for which in dropped:
-        plan = plan.drop(1, [1, 2], which=which, renormalise=renormalise)
+        plan = plan.drop(1, [1, 2], which=which, renormalise=renormalise).drop(1, 3, which=which)
     after = apply(plan, before, BatchFacts(Side(None, ids)))
     for example, head, query in np.ndindex(2, 4, 6):
         row = before[example, head, query].clone()
         for key in range(6):
             mine, its = int(ids[example, query]), int(ids[example, key])
-            if head in (1, 2) and -1 not in (mine, its) and ("intra" if mine == its else "inter") in dropped:
+            if head in (1, 2, 3) and -1 not in (mine, its) and ("intra" if mine == its else "inter") in dropped:
                 row[key] = 0
         if renormalise and head in (1, 2) and row.sum() > 0:
             row = row / row.sum()
