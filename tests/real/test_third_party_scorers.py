@@ -114,7 +114,7 @@ def glue_column(path: Path, column: str) -> dict[str, str]:
 
 
 def scores_of_models(study: Path, task: str, corpus: str, labels: dict[str, str], scorer: Callable[..., float]) -> pd.DataFrame:
-    """Task, state, metric of Table 1 of every model, from its predictions and the labels of the corpus's own file."""
+    """State -> mean, minimum, maximum and number of the scores of its models, by the labels of the corpus's own file."""
     ids = ids_of_records(study.parent, "minilm", corpus)
     frame = pd.read_parquet(study / "predictions" / f"{task}.parquet")
     frame = frame.assign(gold=[labels[ids[record]] for record in frame["record"]])
