@@ -30,34 +30,13 @@ def laptop() -> Path:
     return built("clark2019").parent
 
 
-@pytest.fixture(scope="session")
-def guan2020() -> Path:
-    """Folder of the laptop run's tables of Guan et al."""
-    return built("guan2020")
+def folder_of(study: str) -> Callable[[], Path]:
+    """Fixture: folder of the laptop run's tables of a study."""
+    return pytest.fixture(scope="session", name=study)(lambda: built(study))
 
 
-@pytest.fixture(scope="session")
-def kovaleva2019() -> Path:
-    """Folder of the laptop run's tables of Kovaleva et al."""
-    return built("kovaleva2019")
-
-
-@pytest.fixture(scope="session")
-def michel2019() -> Path:
-    """Folder of the laptop run's tables of Michel et al."""
-    return built("michel2019")
-
-
-@pytest.fixture(scope="session")
-def tenney2019() -> Path:
-    """Folder of the laptop run's tables of Tenney et al."""
-    return built("tenney2019")
-
-
-@pytest.fixture(scope="session")
-def stefanik2021() -> Path:
-    """Folder of the laptop run's tables of Štefánik's study."""
-    return built("stefanik2021")
+STUDIES = ("guan2020", "kovaleva2019", "michel2019", "tenney2019", "stefanik2021")
+guan2020, kovaleva2019, michel2019, tenney2019, stefanik2021 = map(folder_of, STUDIES)
 
 
 @pytest.fixture(scope="session")

@@ -119,11 +119,7 @@ def test_answers_to_questions(guan2020, mirror):
         inside = [k for k in np.flatnonzero(passage) if words[first] <= words[k] <= words[last]]
         answers[key] = context[offsets[inside[0]][0] : offsets[inside[-1]][1]]
     same = sum(answers[key] == frame[key] for key in answers)
-    windows = len(frame) - len(answers) - len(other_tokens)
-    print(f"{same} of {len(answers)} answers are the same; {windows} passages need several windows")
-    print(f"{len(other_tokens)} have other tokens: {other_tokens}")
-    for key in [key for key in answers if answers[key] != frame[key]][:5]:
-        print(key, repr(answers[key]), repr(frame[key]))
+    print(f"{same} of {len(answers)} answers are the same, {len(other_tokens)} questions have other tokens: {other_tokens}")
     assert len(answers) > 0.8 * len(frame)
     assert len(other_tokens) <= MOST_OTHER_TOKENS * len(frame)
     assert same >= (1 - MOST_DIFFERENT) * len(answers)

@@ -20,52 +20,28 @@ def test_the_papers_sentences_are_read(mirror):
 
 
 def test_fine_tuning_teaches_real_tasks(table):
-    table1 = table("table1.tsv")
-    print(table1.to_string())
-    value = table1.set_index(["task", "state"])["value"]
+    value = table("table1.tsv").query("metric != 'f1'").set_index(["task", "state"])["value"]
     for task in ("stsb", "qnli"):
-        assert value[task, "tuned"] > value[task, "random"] + 10
-        assert value[task, "tuned"] > value[task, "untrained"] + 10
+        assert value[task, "tuned"] > max(value[task, "random"], value[task, "untrained"]) + 10
     assert value["stsb", "tuned"] > 75
-    assert (table1[table1["state"] == "tuned"]["seeds"] == 3).all()
-    assert (table1[table1["state"] == "untrained"]["seeds"] >= 20).all()
 
 
-def test_fine_tuning_changes_maps_and_the_padded_comparison_says_something_else(table):
-    figure5 = table("figure5.tsv")
-    means = figure5.groupby(["task", "crop", "layer"])["value"].mean().unstack()
-    print(means.to_string())
-    assert figure5["value"].between(0, 1.0001).all()
-    # The first layer changes least.
+def test_fine_tuning_changes_the_first_layer_least(table):
+    means = table("figure5.tsv").groupby(["task", "crop", "layer"])["value"].mean().unstack()
+    assert means.max(axis=None) < 1.0001
     assert (means.idxmax(axis=1) == 1).mean() >= 0.5
 
 
-def test_classifiers_agree_with_labels(table):
-    patterns = table("patterns.tsv")
-    print(patterns.to_string())
-    macro = patterns[(patterns["class"] == "macro") & (patterns["annotator"] == "rules")].set_index("folds")["f1"]
+def test_rules_agree_with_labels(table):
+    macro = table("patterns.tsv").query("`class` == 'macro' and annotator == 'rules'").set_index("folds")["f1"]
     assert set(macro.index) == {"text", "layer"}
     assert macro.min() > 0.6
 
 
-def test_frames_against_the_same_distance(table):
-    figure3 = table("figure3.tsv")
-    print(figure3.nlargest(5, "value").to_string())
-    assert (figure3["n"] > 450).all()
-    assert (figure3["margin"].abs() < 1).all()
-
-
-def test_disabling_is_tested_against_chance(table):
-    disabling = table("disabling.tsv")
-    print(disabling.to_string())
-    heads = disabling[disabling["unit"] == "heads"]
+def test_all_sentences_with_frames_are_measured_and_disabling_is_tested_against_chance(table):
+    assert (table("figure3.tsv")["n"] > 450).all()
+    heads = table("disabling.tsv").query("unit == 'heads'")
     # The same where one head is the best in every part.
     assert (heads["heldout_delta"] <= heads["best_delta"]).all()
     assert (heads["heldout_delta"] < heads["best_delta"]).any()
     assert (table("figure8.tsv").groupby("task")["delta"].min() < 0).all()
-
-
-def test_no_number_is_taken_for_the_papers(table):
-    comparison = table("comparison.tsv").set_index("id")
-    assert len(comparison) == 568
-    assert not comparison["comparable"].isin(["exact", "close"]).any()

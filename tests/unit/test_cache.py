@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +46,8 @@ def write(folder: Path, shard: int, records: list[int], level: str = "tokens", s
 
 
 def test_shards_are_read_in_the_order_of_their_numbers_up_to_the_limit(tmp_path):
+    with pytest.raises(AtlasError, match="there are no attention shards in this folder"):
+        list(read_attention(tmp_path))
     for shard, records in {10: [100, 107], 0: [0, 7], 2: [20, 27], 1: []}.items():
         write(tmp_path, shard, records)
     everything = [0, 7, 20, 27, 100, 107]
@@ -53,11 +55,10 @@ def test_shards_are_read_in_the_order_of_their_numbers_up_to_the_limit(tmp_path)
     assert [example.record for example in examples] == everything
     for example in examples:
         assert np.array_equal(example.maps, maps_of(example.record))
-        assert (example.id, example.level, example.document) == (f"n{example.record} é", "tokens", None)
-        assert (example.tokens, example.word, example.gold_words) == (TOKENS, WORD, WORDS)
+        assert (example.id, example.tokens, example.word, example.gold_words) == (f"n{example.record} é", TOKENS, WORD, WORDS)
     # A list is taken in the order in which it is given; the limit counts records, not examples.
     assert [e.record for e in read_attention([tmp_path / "2.safetensors", str(tmp_path / "0.safetensors")])] == [20, 27, 0, 7]
-    for limit in (0, 1, 7, 8, 20, 27, 100, 200):
+    for limit in (0, 7, 8, 27, 200):
         assert [e.record for e in read_attention(tmp_path, limit)] == [r for r in everything if r < limit]
     stored = StoredAttention(tmp_path, 25)
     assert [[e.record for e in stored] for _ in range(2)] == [[0, 7, 20]] * 2
@@ -79,8 +80,7 @@ def test_rows_of_word_maps_are_words_with_the_special_tokens_in_their_places(tmp
     (example,) = read_attention([write(tmp_path, 0, [0])])
     assert example.words == ("[CLS]", "the", "cats", "[SEP]", "sat", "[SEP]")
     assert example.special_units.tolist() == [True, False, False, True, False, True]
-    for mode in WORD_MODES:
-        assert np.array_equal(example.word_maps(mode), to_words(maps_of(0), WORD, mode))
+    assert np.array_equal(example.word_maps("max"), to_words(maps_of(0), WORD, "max"))
     (example,) = read_attention([write(tmp_path, 0, [0], level="words", size=6)])
     assert np.array_equal(example.word_maps(), maps_of(0, 6).astype(np.float32))
     with pytest.raises(AtlasError, match=r"was stored at level words .* mode first needs level: tokens"):
@@ -102,15 +102,13 @@ def describe(content: bytes):
 @pytest.mark.parametrize(
     ("damage", "problem", "without_checksum"),
     [
-        *((lambda path, place=place: flip(path, place), "the checksum is wrong", False) for place in (0, 9, 300, -1)),
-        *((lambda path, n=n: path.write_bytes(path.read_bytes()[:n]), "", True) for n in (0, 5, 100, -2)),
+        *((lambda path, place=place: flip(path, place), "the checksum is wrong", False) for place in (0, 300, -1)),
+        *((lambda path, n=n: path.write_bytes(path.read_bytes()[:n]), "", True) for n in (0, 100, -2)),
         (Path.unlink, "", True),
         (lambda path: save_file({"00000000": maps_of(0)}, path), "", True),
         (lambda path: path.write_bytes(write(path.parent, 1, [1]).read_bytes()), "the checksum is wrong", True),
         (lambda path: path.with_suffix(".json").unlink(), "its description 0.json cannot be read", True),
-        (describe(b'{"format": 1, "lev'), "its description 0.json cannot be read", True),
         (describe(b"\xff\xfe"), "its description 0.json cannot be read", True),
-        (describe(json.dumps({"format": FORMAT + 1}).encode()), f"format {FORMAT + 1} instead of {FORMAT}", True),
         (describe(b"[]"), f"format None instead of {FORMAT}", True),
     ],
 )
@@ -118,28 +116,17 @@ def test_a_damaged_or_foreign_shard_is_named(tmp_path, damage, problem, without_
     path = write(tmp_path, 0, [0, 1])
     damage(path)
     for verify in (True, False) if without_checksum else (True,):
-        with pytest.raises(AtlasError) as caught:
+        with pytest.raises(AtlasError, match=re.escape(f"{path}: this shard cannot be used ({problem if verify else ''}")):
             list(read_attention([path], verify=verify))
-        assert str(caught.value).startswith(f"{path}: this shard cannot be used ({problem if verify else ''}")
-        assert str(caught.value).endswith("Delete it and run again: only this file is rebuilt.")
-
-
-def test_verification_can_be_left_out_and_a_folder_without_shards_is_an_error(tmp_path):
-    with pytest.raises(AtlasError, match="there are no attention shards in this folder"):
-        list(read_attention(tmp_path))
-    flip(write(tmp_path, 0, [0]), -1)
-    assert len(list(read_attention(tmp_path, verify=False))) == 1
 
 
 def test_every_half_that_is_not_negative_is_the_same_number_in_single_precision():
     halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16)  # zero, subnormal and normal ones, up to the largest
-    assert np.array_equal(widened(halves), halves.astype(np.float32))
-    maps = np.random.default_rng(0).random((2, 3, 5, 5)).astype(np.float16)
-    before = maps.copy()
-    for view in (maps, maps[:, ::2], maps[1, :, 1:, :3], maps.transpose(0, 1, 3, 2), maps[0, 0, 0, 0], maps[:0]):
-        assert np.array_equal(widened(view), view.astype(np.float32))
-        assert widened(view).shape == view.shape
-    assert np.array_equal(maps, before)
+    maps = halves[:450].reshape(2, 3, 5, 15)
+    for view in (halves, maps[:, ::2], maps[1, :, 1:, :3], maps.transpose(0, 1, 3, 2), maps[0, 0, 0, 0], maps[:0]):
+        before = view.copy()
+        assert np.array_equal(widened(view), before.astype(np.float32))
+        assert np.array_equal(view, before)
     assert widened(maps.astype(np.float64)).dtype == np.float32
 
 
@@ -190,7 +177,7 @@ def test_words_of_a_map_by_hand():
     # 1000 tokens of one word: in float16 a running sum would stop growing.
     long = np.full((1, 1001, 1001), 1 / 1001, dtype=np.float16)
     np.testing.assert_allclose(to_words(long, [-1] + [0] * 1000).sum(-1), np.float64(np.float16(1 / 1001)) * 1001, rtol=1e-5)
-    with pytest.raises(ValueError, match="unknown word mode 'median', expected one of mean, first, max"):
+    with pytest.raises(ValueError, match="unknown word mode 'median'"):
         to_words(maps, [0, 1, 2, 3], "median")
     for shape in ((2, 4, 4), (2, 3, 4), (4, 3)):
         with pytest.raises(ValueError, match="do not match 3 tokens"):

@@ -1,5 +1,7 @@
 """Jensen-Shannon divergence of all pairs of heads: equal to the formula, pair by pair and row by row."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -66,20 +68,15 @@ def test_symmetric_zero_on_the_diagonal_and_bounded(heads, n, sharpness, seed):
     divergences = head_divergence(rows(np.random.default_rng(seed), heads, n, sharpness).astype(np.float16), 0.001)
     assert (divergences == divergences.T).all()
     assert (np.diag(divergences) == 0).all()
-    assert (divergences >= 0).all()
-    assert (divergences <= n * np.log(2)).all()
+    assert ((divergences >= 0) & (divergences <= n * np.log(2))).all()
 
 
-@pytest.mark.parametrize(("shape", "smoothing"), [((2, 3), 0), ((2, 3, 4), 0), ((2, 3, 3), -0.1), ((2, 3, 3), 1.5)])
-def test_nonsense_is_refused(shape, smoothing):
-    with pytest.raises(ValueError, match=r"expected maps|between 0 and 1"):
-        head_divergence(np.ones(shape), smoothing)
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32])
-@pytest.mark.parametrize("weight", [-0.5, 1.5, np.nan])
-def test_what_is_no_weight_is_refused(weight, dtype):
-    maps = np.full((2, 3, 3), 1 / 3, dtype)
-    maps[1, 2, 0] = weight
-    with pytest.raises(ValueError, match="numbers from 0 to 1"):
-        head_divergence(maps)
+def test_what_is_no_map_is_refused():
+    for shape, smoothing in (((2, 3), 0), ((2, 3, 4), 0), ((2, 3, 3), -0.1), ((2, 3, 3), 1.5)):
+        with pytest.raises(ValueError, match=r"expected maps|between 0 and 1"):
+            head_divergence(np.ones(shape), smoothing)
+    for dtype, weight in itertools.product((np.float16, np.float32), (-0.5, 1.5, np.nan)):
+        maps = np.full((2, 3, 3), 1 / 3, dtype)
+        maps[1, 2, 0] = weight
+        with pytest.raises(ValueError, match="numbers from 0 to 1"):
+            head_divergence(maps)

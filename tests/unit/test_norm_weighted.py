@@ -15,30 +15,23 @@ from attention_atlas.models.extraction import each_example
 from attention_atlas.models.head_weights import ValueNorms, norm_weighted
 
 SIZE_OF_HEAD = TINY_WIDTH // HEADS
+SHORT = repeated_sequences(range(5, 60), [2], [3], 40, 4, 0)
 
 
-def value_projection(module, head):
-    """[size, width] weights and [size] bias of the value projection of a head, by the names of the architecture."""
-    of_head = slice(head * SIZE_OF_HEAD, (head + 1) * SIZE_OF_HEAD)
+def projections(model, name, head):
+    """[size, width] weights and [size] bias of the value projection of a head, [width, size] weights of its output."""
+    module, of_head = model.get_submodule(name), slice(head * SIZE_OF_HEAD, (head + 1) * SIZE_OF_HEAD)
     if hasattr(module, "c_attn"):
         values = slice(2 * TINY_WIDTH, 3 * TINY_WIDTH)
-        return module.c_attn.weight[:, values][:, of_head].T, module.c_attn.bias[values][of_head]
-    layer = next(getattr(module, name) for name in ("value", "v_lin", "v_proj") if hasattr(module, name))
-    if layer.out_features < TINY_WIDTH:
-        # Two heads share their values.
-        of_head = slice(head // 2 * SIZE_OF_HEAD, (head // 2 + 1) * SIZE_OF_HEAD)
-    return layer.weight[of_head], torch.zeros(SIZE_OF_HEAD) if layer.bias is None else layer.bias[of_head]
-
-
-def output_projection(model, name, head):
-    """[width, size] weights of the output projection of a head."""
-    of_head = slice(head * SIZE_OF_HEAD, (head + 1) * SIZE_OF_HEAD)
-    module = model.get_submodule(name)
-    if hasattr(module, "c_proj"):
-        return module.c_proj.weight[of_head].T
+        weight, bias = module.c_attn.weight[:, values][:, of_head].T, module.c_attn.bias[values][of_head]
+        return weight, bias, module.c_proj.weight[of_head].T
     around = model.get_submodule(name.rpartition(".")[0])
-    layer = around.output.dense if hasattr(around, "output") else getattr(module, "out_lin", getattr(module, "o_proj", None))
-    return layer.weight[:, of_head]
+    output = around.output.dense if hasattr(around, "output") else getattr(module, "out_lin", getattr(module, "o_proj", None))
+    values = next(getattr(module, layer) for layer in ("value", "v_lin", "v_proj") if hasattr(module, layer))
+    # In Llama, two heads share their values, which have no bias.
+    shared = of_head if values.out_features == TINY_WIDTH else slice(head // 2 * SIZE_OF_HEAD, (head // 2 + 1) * SIZE_OF_HEAD)
+    bias = torch.zeros(SIZE_OF_HEAD) if values.bias is None else values.bias[shared]
+    return values.weight[shared], bias, output.weight[:, of_head]
 
 
 @pytest.mark.parametrize("name", ["bert", "roberta", "electra", "distilbert", "gpt2", "llama"])
@@ -61,8 +54,8 @@ def test_norms_are_those_of_each_head_and_token_alone(name):
             model(torch.tensor([example.input_ids]), attention_mask=torch.ones(1, len(example.input_ids), dtype=torch.long))
         assert collected[example.record].shape == (LAYERS, HEADS, len(example.input_ids))
         for (layer, path), head in product(enumerate(names), range(HEADS)):
-            weight, bias = value_projection(model.get_submodule(path), head)
-            written = (inputs[layer][0] @ weight.T + bias) @ output_projection(model, path, head).T
+            weight, bias, output = projections(model, path, head)
+            written = (inputs[layer][0] @ weight.T + bias) @ output.T
             expected = written.norm(dim=-1).detach().numpy()
             np.testing.assert_allclose(collected[example.record][layer, head], expected, rtol=1e-3, atol=1e-5)
 
@@ -98,31 +91,21 @@ def sinks(tmp_path_factory):
     return saved_model(model, tmp_path_factory.mktemp("sinks"))
 
 
-def test_a_sink_with_a_value_of_zero_gets_no_norm_weighted_share(sinks):
+def test_a_sink_with_a_value_of_zero_gets_no_norm_weighted_share(sinks, tmp_path):
     sequences = repeated_sequences(range(1, VOCABULARY), [0], [], POSITIONS, 8, 0)
     inputs = Inputs([sequence.example for sequence in sequences], sequences, 0)
     scores = {name: values.mean(axis=0)[0] for name, values in scores_of(sinks, inputs).items()}
     assert (scores["sink"] > 0.95).all()
     assert scores["norm_sink"][0] < 1e-3
     assert scores["norm_sink"][1] > 0.9
-    assert "norm_sep" not in scores, "a model without [SEP]"
-
-
-def test_the_note_says_why_there_is_no_norm_weighted_attention(tmp_path):
-    sequences = repeated_sequences(range(5, 60), [2], [3], 40, 4, 0)
-    notes = {}
-    inputs = Inputs([sequence.example for sequence in sequences], sequences, 1, sep="3")
-    scores = scores_of(saved_model(tiny("albert"), tmp_path), inputs, notes)
-    assert np.isnan(scores["norm_sink"]).all()
-    assert np.isnan(scores["norm_sep"]).all()
-    assert not np.isnan(scores["sink"]).any()
-    assert "shares its layers in groups" in notes["norm_sink"] == notes["norm_sep"]
+    inputs, notes = Inputs([sequence.example for sequence in SHORT], SHORT, 0), {}
+    assert np.isnan(scores_of(saved_model(tiny("albert"), tmp_path), inputs, notes)["norm_sink"]).all()
+    assert "shares its layers in groups" in notes["norm_sink"]
 
 
 def test_even_shares_are_those_of_attention_to_all_that_a_token_can_see():
-    sequences = repeated_sequences(range(5, 60), [2], [3], 40, 4, 0)
-    inputs = Inputs([sequence.example for sequence in sequences], sequences, 1, sep="3")
-    lengths = np.array([len(sequence.example.input_ids) for sequence in sequences])
+    inputs = Inputs([sequence.example for sequence in SHORT], SHORT, 1, sep="3")
+    lengths = np.array([len(sequence.example.input_ids) for sequence in SHORT])
     both_ways = even_scores(inputs, causal=False)
     assert both_ways["sink"] == pytest.approx((2 / lengths).mean())
     assert both_ways["sep"] == pytest.approx((1 / lengths).mean())

@@ -26,15 +26,13 @@ def apply(plan, probabilities, facts=None, shape=BERT_LIKE, site=None, additive_
 
 def test_only_named_layers_are_compiled_and_plans_are_immutable():
     plan = Plan().zero(0, 3)
-    longer = plan.uniform(2)
+    assert set(plan.uniform(2).compile(BERT_LIKE)) == {Site("encoder", "self", 0), Site("encoder", "self", 2)}
     assert set(plan.compile(BERT_LIKE)) == {Site("encoder", "self", 0)}
-    assert set(longer.compile(BERT_LIKE)) == {Site("encoder", "self", 0), Site("encoder", "self", 2)}
-    assert Plan().compile(BERT_LIKE) == {}
     assert len(plan.gated(torch.ones(3, 4)).compile(BERT_LIKE)) == 3
 
 
 @pytest.mark.parametrize(
-    ("heads", "zeroed"), [(2, [2]), ([2], [2]), (np.array([2]), [2]), (iter([2, 0]), [0, 2]), (None, [0, 1, 2, 3]), ([], [])]
+    ("heads", "zeroed"), [(2, [2]), (np.array([2]), [2]), (iter([2, 0]), [0, 2]), (None, [0, 1, 2, 3]), ([], [])]
 )
 def test_zero_changes_the_named_heads_only(heads, zeroed):
     before = maps()
@@ -84,13 +82,13 @@ def test_drops_by_sentence_equal_a_slow_loop(dropped, renormalise):
     ids = torch.tensor([[-1, 0, 0, 1, 1, -1], [0, 0, 0, 0, 0, 0]])
     before, plan = maps(), Plan()
     for which in dropped:
-        plan = plan.drop(1, [1, 2], which=which, renormalise=renormalise)
+        plan = plan.drop(1, [1, 2], which=which, renormalise=renormalise).drop(1, 3, which=which)
     after = apply(plan, before, BatchFacts(Side(None, ids)))
     for example, head, query in np.ndindex(2, 4, 6):
         row = before[example, head, query].clone()
         for key in range(6):
             mine, its = int(ids[example, query]), int(ids[example, key])
-            if head in (1, 2) and -1 not in (mine, its) and ("intra" if mine == its else "inter") in dropped:
+            if head in (1, 2, 3) and -1 not in (mine, its) and ("intra" if mine == its else "inter") in dropped:
                 row[key] = 0
         if renormalise and head in (1, 2) and row.sum() > 0:
             row = row / row.sum()
@@ -103,27 +101,14 @@ def test_drops_while_generating_leave_new_tokens_alone():
     torch.testing.assert_close(after, before * torch.tensor([[1, 1, 0, 0, 1], [1, 1, 1, 1, 1]]))
 
 
-@pytest.mark.parametrize("shape", [(4,), (1, 4), (3, 1), (3, 4), (2, 3, 4), (1, 3, 4), (2, 1, 1)])
+@pytest.mark.parametrize("shape", [(4,), (3, 1), (3, 4), (2, 3, 4), (2, 1, 1)])
 def test_gates_are_broadcast_to_batch_layer_head(shape):
     gates = torch.rand(shape, generator=torch.Generator().manual_seed(1))
-    after = apply(Plan().gated(gates), maps())
-    torch.testing.assert_close(after, maps() * torch.broadcast_to(gates, (2, 3, 4))[:, 1, :, None, None])
+    after = apply(Plan().gated(gates).gated(torch.full((2, 3, 4), 3.0)), maps())
+    torch.testing.assert_close(after, 3 * maps() * torch.broadcast_to(gates, (2, 3, 4))[:, 1, :, None, None])
 
 
-def test_gates_multiply_and_reach_several_backward_passes():
-    first, second = torch.full((3, 4), 2.0, requires_grad=True), torch.full((2, 3, 4), 3.0)
-    with torch.no_grad():
-        compiled = Plan().gated(first).gated(second).compile(BERT_LIKE)[Site("encoder", "self", 1)]
-    for expected in (1, 2):
-        after = compiled.apply(maps(), None, BatchFacts())
-        torch.testing.assert_close(after, 6 * maps())
-        after.sum().backward()
-        torch.testing.assert_close(first.grad[1], torch.full((4,), expected * 2 * 6 * 3.0))
-        assert torch.equal(first.grad[[0, 2]], torch.zeros(2, 4))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(("dtype", "order"), [(torch.float16, 1), (torch.bfloat16, -1)])
 def test_the_order_of_the_calls_does_not_matter_and_precision_is_kept(order, dtype):
     facts = BatchFacts(Side(torch.ones(1, 6), torch.tensor([[0, 0, 0, 1, 1, 1]])))
     steps = [
@@ -149,10 +134,8 @@ def test_the_order_of_the_calls_does_not_matter_and_precision_is_kept(order, dty
         (Plan().uniform(0, [1, 4]), BERT_LIKE, r"names head 4 in layer 0 .* heads 0 to 3"),
         (Plan().drop(0, -1, which="intra"), BERT_LIKE, r"names head -1"),
         (Plan().zero(0, 0), TRANSLATOR, r"this model has encoder/self, decoder/self, decoder/cross: name one"),
-        (Plan().gated(torch.ones(3, 4)), TRANSLATOR, r"does not say which attention"),
         (Plan().zero(0, 0, where=DECODER_CROSS), BERT_LIKE, r"decoder/cross attention, which this model does not have"),
         (Plan().gated(torch.ones(4, 3)), BERT_LIKE, r"shape \(4, 3\) do not fit .* \[batch, 3 layers, 4 heads\]"),
-        (Plan().gated(torch.ones(1, 2, 3, 4)), BERT_LIKE, r"shape \(1, 2, 3, 4\) do not fit"),
     ],
 )
 def test_plans_that_do_not_fit_the_model(plan, shape, message):
@@ -164,7 +147,6 @@ def test_plans_that_do_not_fit_the_model(plan, shape, message):
     ("plan", "facts", "shape", "message"),
     [
         (Plan().uniform(1), BatchFacts(), BERT_LIKE, r"no attention mask; pass it to session.batch"),
-        (Plan().uniform(1), BatchFacts(), GPT_LIKE, r"no attention mask"),
         (Plan().uniform(1), BatchFacts(Side(torch.ones(2, 5))), BERT_LIKE, r"6 positions, but session.batch was given 5"),
         (Plan().uniform(1), BatchFacts(Side(torch.ones(1, 6))), BERT_LIKE, r"2 examples .* were given for 1"),
         (Plan().drop(1, which="intra"), BatchFacts(Side(torch.ones(2, 6))), BERT_LIKE, r"no sentence ids; pass them to"),
@@ -175,5 +157,3 @@ def test_plans_that_do_not_fit_the_model(plan, shape, message):
 def test_facts_that_are_missing_or_do_not_fit_the_batch(plan, facts, shape, message):
     with pytest.raises(AtlasError, match=message):
         apply(plan, maps(), facts, shape)
-    with pytest.raises(ValueError, match="'intra' or 'inter'"):
-        Plan().drop(0, which="within")

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +14,6 @@ from safetensors.numpy import save_file
 
 from attention_atlas.io.shards import new_shard, tensor_name
 
-LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 FACTS = {"level": "tokens", "examples": []}
 # Lengths of the header of every remainder by 8 come from records and sizes of different numbers of digits.
 SHAPES = st.dictionaries(
@@ -69,33 +65,3 @@ def test_what_is_not_as_announced_is_an_error_and_keeps_what_was_there(tmp_path,
         write()
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_bytes() == b"of an earlier run"
-
-
-FULL_DISK = """
-import resource, signal, sys
-import numpy as np
-from attention_atlas.io.shards import new_shard
-from attention_atlas.errors import AtlasError
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
-folder = sys.argv[1]
-for maps, examples in (({0: np.zeros((2, 2, 40, 40), np.float16)}, []), ({}, [{"id": "n" * 5000}])):
-    try:
-        shapes, facts = {record: of.shape for record, of in maps.items()}, {"level": "tokens", "examples": examples}
-        with new_shard(folder + "/0.safetensors", folder + "/0.json", shapes, facts) as shard:
-            for record, of in maps.items():
-                shard.write(record, of)
-    except AtlasError as error:
-        print(error)
-"""
-
-
-def test_a_full_disk_is_a_sentence_and_leaves_no_description_without_its_shard(tmp_path):
-    command = [sys.executable, "-c", FULL_DISK, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(LIBRARY)}, check=False)
-    assert done.stderr == ""
-    shard, description = done.stdout.splitlines()
-    assert shard.startswith(f"{tmp_path}/0.safetensors: no space left to write this file; nothing was left behind.")
-    assert description.startswith(f"{tmp_path}/0.json: no space left to write this file")
-    # The second shard itself had room; without its description nobody takes it for whole.
-    assert [path.name for path in tmp_path.iterdir()] == ["0.safetensors"]

@@ -1,18 +1,19 @@
 """Tiny models of the common architectures, with random weights made from a seed: nothing is downloaded.
 
-All have a vocabulary of `VOCABULARY` pieces, `HEADS` heads per layer and `LAYERS` layers (ALBERT has 4 from 2 groups, the
-Marian decoder 2). Initial weights are larger than usual, so that attention is far from uniform and differences show.
-Beside them, what the tests of the attention engine share: batches, and forward passes within a session.
+All have `HEADS` heads per layer and `LAYERS` layers (ALBERT has 4 from 2 groups, the Marian decoder 2). Initial weights are
+larger than usual, so that attention is far from uniform and differences show.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
 import transformers as tf
 from torch import nn
+from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 from transformers.utils import ModelOutput
 
@@ -69,11 +70,7 @@ ARCHITECTURES = (*ENCODERS, *DECODERS, "marian")
 
 
 def tiny(name: str, implementation: str = "eager", seed: int = 0) -> PreTrainedModel:
-    """A tiny model in eval mode; the same name and seed always give the same weights.
-
-    `name` is one of `ARCHITECTURES`, "bert_mlm" or "bert_classifier"; `implementation` is what
-    `set_attn_implementation` takes.
-    """
+    """A tiny model (one of `_BUILDERS`) in eval mode; the same name and seed always give the same weights."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = _BUILDERS[name]().eval()
@@ -92,24 +89,14 @@ def pieces(batch: int, length: int, seed: int = 0) -> torch.Tensor:
 
 def padded(examples: list[torch.Tensor], side: str = "right") -> dict[str, torch.Tensor]:
     """`input_ids` and `attention_mask` [batch, longest] of examples [length], padded on one side."""
-    longest = max(len(example) for example in examples)
-    input_ids = torch.full((len(examples), longest), PAD)
-    attention_mask = torch.zeros((len(examples), longest), dtype=torch.long)
-    for row, example in enumerate(examples):
-        place = slice(0, len(example)) if side == "right" else slice(longest - len(example), longest)
-        input_ids[row, place] = example
-        attention_mask[row, place] = 1
-    return {"input_ids": input_ids, "attention_mask": attention_mask}
-
-
-def sources() -> list[torch.Tensor]:
-    """Three examples [n], n as in `LENGTHS`."""
-    return [pieces(1, length, seed=length)[0] for length in LENGTHS]
+    pad = partial(pad_sequence, batch_first=True, padding_side=side)
+    masks = [torch.ones(len(example), dtype=torch.long) for example in examples]
+    return {"input_ids": pad(examples, padding_value=PAD), "attention_mask": pad(masks)}
 
 
 def batch_for(name: str, side: str = "right") -> dict[str, torch.Tensor]:
-    """The inputs of the model `name` for a padded batch of `sources`; the same for Marian's decoder side."""
-    batch = padded(sources(), side)
+    """The inputs of the model `name` for a padded batch of examples of `LENGTHS`; the same for Marian's decoder side."""
+    batch = padded([pieces(1, length, seed=length)[0] for length in LENGTHS], side)
     if name == "marian":
         target = padded([pieces(1, length, seed=20 + length)[0] for length in (4, 6, 3)], side)
         batch |= {"decoder_" + key: value for key, value in target.items()}

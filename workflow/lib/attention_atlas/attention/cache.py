@@ -125,9 +125,10 @@ def read_attention(
     `verify`: check each shard against its checksum before use (reads the file once).
     """
     if isinstance(source, str | Path):
-        folder, source = source, sorted(Path(source).glob("*.safetensors"), key=lambda path: (len(path.stem), path.stem))
-        if not source:
-            raise AtlasError(f"{folder}: there are no attention shards in this folder.")
+        shards = sorted(Path(source).glob("*.safetensors"), key=lambda path: (len(path.stem), path.stem))
+        if not shards:
+            raise AtlasError(f"{source}: there are no attention shards in this folder.")
+        source = shards
     for path in map(Path, source):
         facts = read_description(path)
         if verify:

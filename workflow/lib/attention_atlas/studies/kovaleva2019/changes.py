@@ -4,7 +4,7 @@ attention on frame links (Figure 3). Linked words of both are compared with rand
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -129,25 +129,21 @@ def changes(
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Tables of the models of each task and seed: `_COLUMNS`, `STATISTICS`, and those of `scores.disabling`."""
-    effects = {f"disabling_{name}": table for name, table in disabling(disabled, resamples, seed).items()}
-    by_task = {task: list(by_seed.values()) for task, by_seed in measures.items()}
-    return change_tables(by_task, resamples, seed) | {"statistics": statistics(by_task, resamples, seed)} | effects
+    """Tables of the models of each task and seed: `_COLUMNS`, `STATISTICS`, and those of `scores.disabling`.
 
-
-def change_tables(measures: Mapping[str, Sequence[Measures]], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
-    """The tables of `_COLUMNS`. Values of a task are means over its seeds, intervals by bootstrap over examples; a feature or
-    link that no example has, or that only tags could tell where there are none, has no rows.
+    Values of a task are means over its seeds, intervals by bootstrap over examples; a feature or link that no example has, or
+    that only tags could tell where there are none, has no rows.
     """
+    by_task = {task: list(by_seed.values()) for task, by_seed in measures.items()}
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in _COLUMNS}
-    for task, of_seeds in measures.items():
+    for task, of_seeds in by_task.items():
 
         def means(values: Sequence[Floats]) -> pd.DataFrame:
             return mean_rows(np.asarray(np.mean(values, axis=0)), resamples, seed)
 
         frames = {
-            "classes": _class_shares(of_seeds, resamples, seed),
-            "head_classes": _head_classes(of_seeds),
+            "classes": [_class_shares(of_seeds, name, resamples, seed) for name in ANNOTATORS],
+            "head_classes": [_head_classes(of_seeds, *key) for key in product(ANNOTATORS, CLASSES)],
             "cosine": [means([m.cosines()[crop] for m in of_seeds]).assign(crop=crop) for crop in of_seeds[0].cosines()],
             "special": [
                 means([m.feature("tuned", "as_published", name) for m in of_seeds]).assign(feature=name)
@@ -163,29 +159,26 @@ def change_tables(measures: Mapping[str, Sequence[Measures]], resamples: int, se
         }
         for name, of_task in frames.items():
             parts[name] += [frame.assign(task=task, unit="examples", seeds=len(of_seeds)) for frame in of_task if len(frame)]
-    return {
+    tables = {
         name: pd.concat(of_tasks, ignore_index=True)[_COLUMNS[name]] if of_tasks else pd.DataFrame(columns=_COLUMNS[name])
         for name, of_tasks in parts.items()
     }
+    tables |= {f"disabling_{name}": table for name, table in disabling(disabled, resamples, seed).items()}
+    return tables | {"statistics": statistics(by_task, resamples, seed)}
 
 
-def _class_shares(of_seeds: Sequence[Measures], resamples: int, seed: int) -> list[pd.DataFrame]:
+def _class_shares(of_seeds: Sequence[Measures], annotator: str, resamples: int, seed: int) -> pd.DataFrame:
+    shares = _shares(of_seeds, annotator)
+    low, high = bootstrap_ratio(shares, np.ones((len(shares), 1)), resamples, seed)
+    columns = {"class": CLASSES, "share": [share.mean() for share in shares.T], "ci_low": low, "ci_high": high}
     maps = sum(m.classes[0].size for m in of_seeds)
-    frames = []
-    for annotator in ANNOTATORS:
-        shares = _shares(of_seeds, annotator)
-        low, high = bootstrap_ratio(shares, np.ones((len(shares), 1)), resamples, seed)
-        columns = {"class": CLASSES, "share": [share.mean() for share in shares.T], "ci_low": low, "ci_high": high}
-        frames.append(pd.DataFrame(columns).assign(annotator=annotator, maps=maps, n=len(shares)))
-    return frames
+    return pd.DataFrame(columns).assign(annotator=annotator, maps=maps, n=len(shares))
 
 
-def _head_classes(of_seeds: Sequence[Measures]) -> list[pd.DataFrame]:
-    frames = []
-    for (place, annotator), (k, name) in product(enumerate(ANNOTATORS), enumerate(CLASSES)):
-        rows = head_rows(np.sum([(m.classes[place] == k).sum(axis=0) for m in of_seeds], axis=0), "maps")
-        frames.append(rows.assign(annotator=annotator, n=len(of_seeds[0].records)).assign(**{"class": name}))
-    return frames
+def _head_classes(of_seeds: Sequence[Measures], annotator: str, name: str) -> pd.DataFrame:
+    of_class = [m.classes[ANNOTATORS.index(annotator)] == CLASSES.index(name) for m in of_seeds]
+    rows = head_rows(np.sum(of_class, axis=(0, 1)), "maps")
+    return rows.assign(annotator=annotator, n=len(of_seeds[0].records), **{"class": name})
 
 
 def _feature_rows(of_seeds: Sequence[Measures], feature: str, model: str, mode: str) -> pd.DataFrame:
@@ -193,8 +186,9 @@ def _feature_rows(of_seeds: Sequence[Measures], feature: str, model: str, mode: 
     present = _with_feature(values)
     if not present.any():
         return pd.DataFrame()
-    rows = head_rows(values[present].mean(axis=0), "value").assign(value_zero=np.nan_to_num(values).mean(axis=0).ravel())
-    return rows.assign(model=model, mode=mode, feature=feature, n=int(present.sum()))
+    zero = np.nan_to_num(values).mean(axis=0).ravel()
+    facts = {"model": model, "mode": mode, "feature": feature, "n": int(present.sum())}
+    return head_rows(values[present].mean(axis=0), "value").assign(value_zero=zero, **facts)
 
 
 def _options(task: str, measures: Measures) -> list[dict[str, Any]]:
@@ -360,33 +354,28 @@ def frames(
         for choice in choices
         if choice != chosen[place]
     ]
-    pairs = progress(with_attention(examples, attention), label="sentences")
-    (scores, *option_scores), controls = variant_scores(pairs, [chosen, *(variant for *_, variant in options)], seed)
+    readings = [chosen, *(reading for *_, reading in options)]
+    weights: list[list[Doubles]] = []
+    controls: list[Doubles] = []
+    for example, cached in progress(with_attention(examples, attention), label="sentences"):
+        maps = widened(cached.maps)
+        weights.append([largest_weights(maps, frame_pairs(example, *reading)) for reading in readings])
+        generator = np.random.default_rng([seed, example.record, 0])
+        linked = {pair for places in PLACES for pair in frame_pairs(example, "all", "both", places)}
+        controls.append(control_weights(maps, frame_pairs(example, *chosen), linked, example, generator))
+    if not controls:
+        raise AtlasError("there is no sentence with a frame: all were dropped (see dropped.tsv), or `limit` is too small.")
+    # [reading, sentence, layer, head], the chosen reading first.
+    scores, *option_scores = np.asarray(weights).swapaxes(0, 1)
     rows = [
         option_row("frames", f"Figure 3: {name}", (first, second), (scores, changed))
         for (name, first, second, _), changed in zip(options, option_scores, strict=True)
     ]
     return {
-        "heads": frame_rows(scores, controls, resamples, seed),
+        "heads": frame_rows(scores, np.asarray(controls), resamples, seed),
         "options": pd.DataFrame(rows).assign(unit="sentences")[OPTIONS],
         "sentence": example_sentence(examples),
     }
-
-
-def variant_scores(pairs: Iterator[Any], variants: Sequence[tuple[str, ...]], seed: int) -> tuple[list[Doubles], Doubles]:
-    """Scores [sentence, layer, head] of each variant (pairing, direction, places), and the control of the first one."""
-    scores: list[list[Doubles]] = [[] for _ in variants]
-    controls: list[Doubles] = []
-    for example, cached in pairs:
-        maps = widened(cached.maps)
-        for number, variant in enumerate(variants):
-            scores[number].append(largest_weights(maps, frame_pairs(example, *variant)))
-        generator = np.random.default_rng([seed, example.record, 0])
-        linked = {pair for places in PLACES for pair in frame_pairs(example, "all", "both", places)}
-        controls.append(control_weights(maps, frame_pairs(example, *variants[0]), linked, example, generator))
-    if not controls:
-        raise AtlasError("there is no sentence with a frame: all were dropped (see dropped.tsv), or `limit` is too small.")
-    return [np.stack(sentences) for sentences in scores], np.stack(controls)
 
 
 def frame_pairs(example: Example, pairing: str, direction: str, places: str) -> list[Pair]:
@@ -410,9 +399,8 @@ def _pieces(example: Example, role: str, places: str) -> list[int]:
 def frame_rows(scores: Doubles, controls: Doubles, resamples: int, seed: int) -> pd.DataFrame:
     """The table of heads, `FRAME_COLUMNS`, of scores and controls [sentence, layer, head], NaN without a control."""
     frame = mean_rows(scores, resamples, seed).assign(**margin_columns(scores, controls, resamples, seed))
-    margins = mean_rows(scores - controls, resamples, seed)
-    ends = margins[["ci_low", "ci_high"]].add_prefix("margin_").reindex(frame.index)
-    return frame.join(ends)[FRAME_COLUMNS]
+    margins = mean_rows(scores - controls, resamples, seed)[["ci_low", "ci_high"]]
+    return frame.join(margins.add_prefix("margin_"))[FRAME_COLUMNS]
 
 
 def example_sentence(examples: Sequence[Example]) -> pd.DataFrame:

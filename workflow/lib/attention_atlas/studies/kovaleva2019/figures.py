@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import product
+from collections.abc import Mapping
+from itertools import groupby, product
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Patch
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.corpora.marked_text import ELEMENT, TARGET
@@ -60,8 +61,6 @@ _WORDS = {
 }
 _PAIRING = {"zip": "tokens paired one by one", "all": "all pairs of tokens"}
 _ROLES = {TARGET: ("target", ORANGE), ELEMENT: ("core element", BLUE)}
-_WIDTH, _GAP = 0.0096, 0.016
-"""Width of a letter, and of the space between words, in inches for each point of the font size."""
 _METRICS = {"accuracy": "accuracy", "f1": "F1", "correlation": "Pearson/Spearman"}
 _CROPS = {"padded": "Padded", "real_same": "Real length", "real": "Real length"}
 _TOKENS = {
@@ -185,17 +184,14 @@ def _bars(axes: Axes, rows: pd.DataFrame, tasks: list[str]) -> None:
 def figure3(frame_heads: pd.DataFrame, direction: str, pairing: str) -> DrawnFigure:
     """For every head: the largest attention weight between the target of a frame and its core elements, averaged over
     sentences; the same minus that of pairs at the same distance; and the published weights (Kovaleva et al. 2019, Figure 3).
-    Dots: the largest differences (at most a twentieth of all heads) whose simultaneous 95 % intervals exclude 0.
     """
     published = load_digitised("fig3_framenet").rename(columns={"mean_max_weight": "value"})
     bound = float(frame_heads["margin"].abs().max())
-    sure = frame_heads[frame_heads["margin_all_low"] > 0].nlargest(max(1, len(frame_heads) // 20), "margin")
-    marked = list(zip(sure["layer"], sure["head"], strict=True))
     height = max(1.9, 0.1 * int(frame_heads["layer"].max()) + 0.9)
     drawing, grid = page_figure(1, 3, PAGE, height + 0.3)
     largest = max(float(frame_heads["value"].max()), float(published["value"].max()))
     first = draw_head_grid(grid[0, 0], frame_heads, "value", SEQUENTIAL, 0, largest)
-    second = draw_head_grid(grid[0, 1], frame_heads, "margin", DIVERGING, -bound, bound, marked)
+    second = draw_head_grid(grid[0, 1], frame_heads, "margin", DIVERGING, -bound, bound)
     draw_head_grid(grid[0, 2], published, "value", SEQUENTIAL, 0, largest)
     panels = {
         "Mean largest weight": (first, WEIGHT.axis),
@@ -223,49 +219,32 @@ def figure4(frame_sentence: pd.DataFrame) -> DrawnFigure:
     """An annotated sentence: the word that evokes the frame (target) and its core frame elements (Kovaleva et al. 2019,
     Figure 4). Figure 3 measures attention along the link.
     """
-    runs = role_runs(frame_sentence["word"].astype(str).tolist(), frame_sentence["role"].fillna("").tolist())
-    # In inches for each point of the font size; sentences have at most 12 words.
-    length = sum(_WIDTH * len(text) + _GAP + (_GAP if role else 0) for text, role in runs)
-    size = min(10.0, max(SMALLEST, (PAGE - 0.5) / length))
-    width = max(COLUMN, length * size + 0.5)
-    drawing, grid = page_figure(1, 1, width, 1.5)
-    axes = grid[0, 0]
-    _draw_sentence(axes, runs, size)
-    frame = frame_sentence["frame"].iloc[0]
-    name = f"Frame {frame}" if isinstance(frame, str) and frame else "Frame-semantic relation"
-    axes.set_title(name.replace("_", " "))
-    axes.set_xlim(-0.25, width - 0.25)
-    axes.set_ylim(-0.62, 0.7)
-    axes.axis("off")
-    return DrawnFigure(drawing, frame_sentence, f"sentence {frame_sentence['example'].iloc[0]}")
-
-
-def role_runs(words: Sequence[str], roles: Sequence[str]) -> list[tuple[str, str]]:
-    """Adjacent words of one role as one text; words without a role one by one."""
-    runs: list[tuple[str, str]] = []
-    for word, role in zip(words, roles, strict=True):
-        before = runs.pop()[0] + " " if role and runs and runs[-1][1] == role else ""
-        runs.append((before + word, role))
-    return runs
-
-
-def _draw_sentence(axes: Axes, runs: Sequence[tuple[str, str]], size: float) -> None:
+    words = zip(frame_sentence["word"].astype(str), frame_sentence["role"].fillna(""), strict=True)
+    runs = [(role, " ".join(word for word, _ in run)) for role, run in groupby(words, key=itemgetter(1))]
+    letters = sum(len(text) + 2 for _, text in runs)
+    # A letter of the monospaced font is 0.6 of its size wide; in points, 72 an inch. Sentences have at most 12 words.
+    size = min(10.0, max(SMALLEST, (PAGE - 0.5) * 72 / (0.6 * letters)))
+    width = 0.6 * size / 72
+    drawing, grid = page_figure(1, 1, max(COLUMN, letters * width + 0.5), 1.5)
+    axes, place = grid[0, 0], 0.0
     middles: dict[str, list[float]] = {TARGET: [], ELEMENT: []}
-    place = 0.0
-    for text, role in runs:
-        width, margin = _WIDTH * len(text) * size, _GAP * size / 2 if role else 0.0
-        middle = place + margin + width / 2
-        axes.text(middle, 0, plain(text), ha="center", va="center", fontsize=size)
+    for role, text in runs:
+        middle = place + len(text) * width / 2
+        place += (len(text) + 2) * width
+        drawn = axes.text(middle, 0, plain(text), ha="center", va="center", fontsize=size, family="monospace")
         if role:
             title, colour = _ROLES[role]
-            middles[role].append(middle)
-            box = FancyBboxPatch((place + margin, -0.14), width, 0.28, "round,pad=0.03", fill=False, lw=1.4, ec=colour)
-            axes.add_patch(box)
+            drawn.set_bbox({"boxstyle": "round,pad=0.2", "fill": False, "linewidth": 1.4, "edgecolor": colour})
             axes.text(middle, -0.38, title, ha="center", va="center", fontsize=7, color=colour)
-        place += width + 2 * margin + _GAP * size
+            middles[role].append(middle)
     for target, element in product(middles[TARGET], middles[ELEMENT]):
-        arc = f"arc3,rad={0.3 if target > element else -0.3}"
-        axes.add_patch(FancyArrowPatch((target, 0.2), (element, 0.2), connectionstyle=arc, arrowstyle="-", color="#444444"))
+        arc = {"arrowstyle": "-", "color": BLACK, "connectionstyle": f"arc3,rad={0.3 if target > element else -0.3}"}
+        axes.annotate("", (element, 0.2), (target, 0.2), arrowprops=arc)
+    frame = frame_sentence["frame"].iloc[0]
+    axes.set_title(f"Frame {frame}".replace("_", " ") if isinstance(frame, str) else "Frame-semantic relation")
+    axes.set(xlim=(-0.25, place + 0.25), ylim=(-0.62, 0.7))
+    axes.axis("off")
+    return DrawnFigure(drawing, frame_sentence, f"sentence {frame_sentence['example'].iloc[0]}")
 
 
 def task_grids(

@@ -39,7 +39,7 @@ from attention_atlas.models.task_heads import (
 )
 from attention_atlas.studies.kovaleva2019 import ANNOTATORS, FEATURES, LINKS, MODES, VERB_LINKS, missing_tagger
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, Measures, Pair, control_weights, largest_weights
-from attention_atlas.studies.kovaleva2019.patterns import MapNetwork, Thresholds, annotated, load_network, thresholds_of
+from attention_atlas.studies.kovaleva2019.patterns import MapNetwork, Thresholds, annotated, load_network
 
 _log = logging.getLogger(__name__)
 Models = tuple[PreTrainedModel, PreTrainedModel]
@@ -119,7 +119,7 @@ def measures(
     analyses = analyses_of(measured, tagger)
     short = [e for e in measured if len(e.input_ids) <= padded["length"]][: padded["records"]]
     arrays = Measures(
-        **one_pass((base, encoder), measured, card, analyses, network, thresholds_of(thresholds), seed),
+        **one_pass((base, encoder), measured, card, analyses, network, Thresholds(**thresholds.iloc[0]), seed),
         padded=padded_cosine((base, encoder), short, card.pad or 0, padded["length"]),
         padded_records=np.asarray([e.record for e in short], dtype=np.int64),
     )
@@ -128,23 +128,21 @@ def measures(
 
 def disabled(model: PreTrainedModel, card: ModelCard, examples: Sequence[Example], task: str) -> pd.DataFrame:
     """Predictions of a task's model, unchanged and with each head and each layer disabled, in one pass over the examples
-    (Figures 8 and 9): record, label, unchanged, and a column for each layer-head from 1 (head 0: the whole layer).
+    (Figures 8 and 9: uniform attention to all real tokens): record, label, unchanged, and a column for each layer-head from 1
+    (head 0: the whole layer).
     """
-    labels, conditions = labels_of(examples), disabling_conditions(model)
+    _, layers, heads = self_attention(model)
+    conditions = {
+        f"{layer + 1}-{head}": Plan().uniform(layer, head - 1 if head else None)
+        for layer, head in product(range(layers), range(heads + 1))
+    }
+    labels, regression = labels_of(examples), TASKS[task].regression
     _log.info("%d examples under %d conditions", len(examples), 1 + len(conditions))
     condition_logits = logits_under(model, examples, list(conditions.values()), card.pad or 0)
-    regression = TASKS[task].regression
     names = [] if regression else classes_of(model, labels)
     predictions = [predicted(values, names, regression) for values in condition_logits]
     columns = dict(zip(["unchanged", *conditions], predictions, strict=True))
     return pd.DataFrame({"record": [example.record for example in examples], "label": labels, **columns})
-
-
-def disabling_conditions(model: PreTrainedModel) -> dict[str, Plan]:
-    """Layer-head from 1 (head 0 is the whole layer) -> the plan: uniform attention to all real tokens."""
-    _, layers, heads = self_attention(model)
-    places = product(range(layers), range(heads + 1))
-    return {f"{layer + 1}-{head}": Plan().uniform(layer, head - 1 if head else None) for layer, head in places}
 
 
 def one_pass(

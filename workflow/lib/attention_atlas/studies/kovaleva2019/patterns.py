@@ -1,9 +1,8 @@
 """Classes of attention maps, by rules and by a small convolutional network (Kovaleva et al. 2019, section 4.1, Figure 1).
 
-`patterns` trains both on labelled maps. Maps of one head are alike in all texts, so cross-validation over layers tells better
-than that over texts how well a classifier works on another model. Labelled maps are of short texts and of one model: its stripe
-is at [CLS], its sharp diagonals are at the previous token, and all of its block maps also have a stripe. The classes depend on
-none of these, so labelled maps are augmented: special tokens elsewhere, other lengths, patterns of another strength.
+Maps of one head are alike in all texts, so cross-validation over layers tells better than that over texts how well a classifier
+works on another model. Labelled maps are of short texts and of one model: its stripe is at [CLS], its sharp diagonals at the
+previous token. Classes depend on none of these: maps are augmented by special tokens elsewhere, other lengths, other strengths.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from operator import itemgetter
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -193,11 +193,6 @@ def load_network(path: str) -> MapNetwork:
     return network.eval()
 
 
-def thresholds_of(table: pd.DataFrame) -> Thresholds:
-    """The thresholds of a table of one row."""
-    return Thresholds(*table[list(Thresholds._fields)].to_numpy(float)[0].tolist())
-
-
 def special_tokens(example: Example) -> torch.Tensor:
     """[n] which tokens of an example are special."""
     return torch.tensor([word == SPECIAL for word in example.word])
@@ -351,12 +346,12 @@ def patterns(
 def read_labels(path: str = LABELS) -> pd.DataFrame:
     """Labels: text, layer, head (from 1), label (its place in `CLASSES`); errors name the line."""
     table = read_table(path, ["text", "layer", "head", "label"], ",").astype({"text": str})
-    unknown, repeated = ~table["label"].isin(CLASSES), table.duplicated(["text", "layer", "head"])
-    for line, row in table[unknown | repeated].iterrows():
-        place = f"{path}:{line + 2}"
-        if row["label"] not in CLASSES:
-            raise AtlasError(f"{place}: there is no class {row['label']!r}; the classes are {', '.join(CLASSES)}.")
-        raise AtlasError(f"{place}: map {row['layer']}-{row['head']} of text {row['text']} is labelled twice.")
+    wrong = table[~table["label"].isin(CLASSES) | table.duplicated(["text", "layer", "head"])]
+    if len(wrong):
+        raise AtlasError(
+            f"{path}:{wrong.index[0] + 2}: a map of {wrong['text'].iloc[0]} that is labelled twice, or a class other than "
+            f"{', '.join(CLASSES)}: {wrong['label'].iloc[0]}."
+        )
     return table.assign(label=table["label"].map(CLASSES.index))
 
 
@@ -445,7 +440,7 @@ def drawn(
     if len(shown) < _FEWEST:
         shown = sorted(examples, key=lambda example: len(example.input_ids))[:_FEWEST]
     maps = attention_maps(model, shown, card.pad or 0)
-    drawings: list[tuple[tuple[int, float], Example, dict[int, int], Floats]] = []
+    drawings = []
     for example in shown:
         flat = torch.from_numpy(maps[example.record].astype(np.float32)).flatten(0, 1)
         probabilities, classes = annotated(flat, example, network, thresholds)
@@ -455,7 +450,7 @@ def drawn(
         chosen = {int(k): int(np.where(classes == k, typical[:, k], -np.inf).argmax()) for k in np.unique(classes)}
         coverage = len(chosen), float(sum(typical[number, k] for k, number in chosen.items()))
         drawings.append((coverage, example, chosen, probabilities))
-    _, example, chosen, probabilities = max(drawings, key=lambda drawing: drawing[0])
+    _, example, chosen, probabilities = max(drawings, key=itemgetter(0))
     frames = []
     for k, number in chosen.items():
         layer, head = divmod(number, card.heads)

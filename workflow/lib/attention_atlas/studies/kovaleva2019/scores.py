@@ -268,9 +268,8 @@ def heldout_gain(effects: Effects, resamples: int, seed: int, level: float) -> t
     """The difference on one half of the examples of the condition that is best on the other half, mean of both directions, and
     its interval over examples: the mean of the paired bootstrap intervals of the two chosen conditions.
 
-    The directions are not independent, since the half that chooses one condition is the half that the other is measured on.
-    Resampling their mean as if they were would exclude a true difference of 0 in up to 10 % of data sets instead of 5 %. The
-    mean of the intervals covers even if both err by the same amount, so that it is rather too wide.
+    The directions are not independent: resampling their mean as if they were would exclude a true difference of 0 in up to
+    10 % of data sets instead of 5 %. The mean of the intervals covers even if both err by the same amount.
     """
     changed, base, truth, metric = effects
     even = np.arange(len(truth)) % 2 == 0
