@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from attention_atlas.methods.head_measures import (
@@ -48,13 +49,14 @@ def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
 
     pattern_share (of its maps) has Wilson's 95 % interval; the maps of an example under several seeds count once.
     """
-    from statsmodels.stats.proportion import proportion_confint
-
     maps = _maps_of_classes(table)
     share = maps.max(axis=1) / maps.sum(axis=1)
     examples = table[table["annotator"] == HEADLINE].groupby("task")["n"].first().sum()
-    ends = proportion_confint(share * examples, examples, method="wilson")
-    names = dict(zip(ends_of("pattern_share"), ends, strict=True))
+    z = NormalDist().inv_cdf(0.975)
+    spread = 1 + z**2 / examples
+    centre = (share + z**2 / (2 * examples)) / spread
+    half = z * (share * (1 - share) / examples + z**2 / (4 * examples**2)) ** 0.5 / spread
+    names = dict(zip(ends_of("pattern_share"), (centre - half, centre + half), strict=True))
     return maps.idxmax(axis=1).to_frame("pattern_class").assign(pattern_share=share, **names).reset_index()
 
 
