@@ -155,15 +155,11 @@ def fine_tuning(fine_tuning: pd.DataFrame) -> DrawnFigure:
         seeds, mean = of_metric[of_metric["seed"] != "mean"], of_metric[of_metric["seed"] == "mean"]
         looks: dict[str, Any] = {"x": "title", "y": "value", "order": list(_MODELS.values()), "ax": axis}
         sns.stripplot(seeds, color=style.SKY, size=4.5, jitter=False, label="one seed", legend=False, **looks)
-        looks |= {
-            "estimator": style.VALUE,
-            "errorbar": style.INTERVAL,
-            "err_kws": {"linewidth": 1},
-            "linestyle": "none",
-            "color": style.BLACK,
-        }
+        looks |= {"estimator": style.VALUE, "errorbar": style.INTERVAL, "err_kws": {"linewidth": 1}, "color": style.BLACK}
         label = "mean of seeds, 95 % interval"
-        sns.pointplot(style.interval_rows(mean), markers="_", markersize=9, capsize=0.12, label=label, **looks)
+        sns.pointplot(
+            style.interval_rows(mean), markers="_", markersize=9, capsize=0.12, label=label, linestyle="none", **looks
+        )
         axis.plot(places, published["value"], linestyle="none", label="published (slides): F1", zorder=4, **style.PUBLISHED)
         axis.set(xlabel="", ylabel=METRIC_TITLES[metric])
         axis.set_ylim(bottom=0)
