@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.preprocessing import normalize
 
 from attention_atlas.attention.cache import CachedExample, with_attention
 from attention_atlas.corpora.alignment import without_space_mark
@@ -63,7 +62,7 @@ def figure1_weights(example: CachedExample, surface: pd.DataFrame, heads: str | 
             continue
         layer, head = map(int, values.idxmax() if isinstance(heads, str) else heads[number])
         index = head_index(example, (layer, head), "figure1_heads")
-        weights = normalize(np.array(example.maps[index], dtype=np.float32)[-WINDOW:, -WINDOW:], norm="l1")
+        weights = renormalised(np.array(example.maps[index], dtype=np.float32)[-WINDOW:, -WINDOW:])
         weights[0, :] = weights[:, 0] = np.nan
         labels = {"kind": kind, "layer": layer, "head": head, "value": values.get((layer, head), np.nan), "example": example.id}
         frames.append(weights_frame(weights, tokens, "token", **labels))
@@ -105,7 +104,7 @@ def _panel(example: Example, cached: CachedExample, by_word: Weights, relation: 
     picked = predicted_words(by_word, special)[:, 0 if forward else 1]
     gold = np.asarray(example.layers["heads"])
     right = int((picked[tokens] == gold[tokens]).sum())
-    over_words = normalize(by_word[~special][:, ~special], norm="l1")
+    over_words = renormalised(by_word[~special][:, ~special])
     mass = (over_words[tokens, gold[tokens] - 1] if forward else over_words[gold[tokens] - 1, tokens]).mean()
     hidden = relation in SINK_HIDDEN
     words, weights = (example.words, over_words) if hidden else (cached.words, by_word)
@@ -135,7 +134,7 @@ def stretch_panels(
         if not (_STRETCH[0] <= stop - start <= _STRETCH[1] and scored.any()):
             continue
         rows = np.sort(np.concatenate([np.flatnonzero(special), row_of_word[start:stop]]))
-        weights = normalize(by_word[np.ix_(rows, rows)], norm="l1")
+        weights = renormalised(by_word[np.ix_(rows, rows)])
         marked = _marked(len(rows), np.searchsorted(rows, row_of_word[task.heads[scored]]), forward)
         hits = (right & inside[np.maximum(picked, 0)])[scored]
         order = (int((~hits).sum()) - int(hits.sum()), stop - start, example.record)
@@ -170,6 +169,12 @@ def panel_frames(panels: Iterable[Panel], relation: str, place: tuple[int, int],
 def joined(frames: Iterable[pd.DataFrame]) -> pd.DataFrame:
     """Weights of several panels, or a frame without rows."""
     return pd.concat([*frames] or [pd.DataFrame(columns=["relation"])], ignore_index=True)
+
+
+def renormalised(weights: Weights) -> Weights:
+    """Rows divided by their sums; a row of zeros stays 0."""
+    total = weights.sum(axis=-1, keepdims=True)
+    return np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
 
 
 def weights_frame(weights: npt.NDArray[np.floating], names: Sequence[str], unit: str, **labels: Any) -> pd.DataFrame:
