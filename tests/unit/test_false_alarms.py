@@ -22,7 +22,7 @@ from attention_atlas.studies.michel2019 import effects
 from attention_atlas.studies.michel2019.effects import sentence_counts
 from attention_atlas.studies.stefanik2021.detection import mean_rows_of_heads
 from attention_atlas.studies.stefanik2021.head_measures import METRICS
-from attention_atlas.studies.stefanik2021.scores import (
+from attention_atlas.studies.stefanik2021.removal import (
     REMOVED,
     Removals,
     ablation_rows,

@@ -25,8 +25,7 @@ from attention_atlas.models.card import ModelCard
 from attention_atlas.models.fine_tuning import fine_tune
 from attention_atlas.models.loading import describe, load_trained
 from attention_atlas.models.task_heads import TAGS, UNCOUNTED, first_pieces, gold_tags, tag_loss, tag_numbers, tags_under
-from attention_atlas.studies.stefanik2021.removal import removal
-from attention_atlas.studies.stefanik2021.scores import f1_of, token_counts
+from attention_atlas.studies.stefanik2021.removal import f1_of, removal, token_counts
 
 PAD, HEADS, LAYERS = 0, 2, 2
 
