@@ -16,7 +16,6 @@ from attention_atlas.methods.head_types import (
     FEATURES,
     TYPES,
     UNNAMED,
-    FeatureOptions,
     alternatives,
     clusters,
     distance_features,
@@ -64,23 +63,6 @@ def test_features_equal_the_equation_and_sum_to_one(options, n):
     assert features.sum(axis=-1) == pytest.approx(1, abs=1e-5)
 
 
-def test_readings_differ_where_the_text_is_open():
-    special = np.full(16, -1)
-    # One token away is 16 * 1 / 16 = 1: window 1 rounded down, window 0 rounded up.
-    assert FEATURES[feature_of_cells(special, FeatureOptions("floor"))[0, 1]] == "window_1"
-    assert FEATURES[feature_of_cells(special, FeatureOptions("ceil"))[0, 1]] == "window_0"
-    special[3] = 1
-    assert FEATURES[feature_of_cells(special, DEFAULT)[3, 3]] == "sep"
-    assert FEATURES[feature_of_cells(special, FeatureOptions(diagonal="self"))[3, 3]] == "self"
-    assert FEATURES[feature_of_cells(special, FeatureOptions(diagonal="self"))[2, 3]] == "sep"
-
-
-def test_special_tokens_are_known_by_their_pieces():
-    tokens = ("[CLS]", "hi", ",", "there", ".", "##.", "[SEP]", "Ġ,", "[SEP]")
-    assert special_columns(tokens, "[CLS]", "[SEP]").tolist() == [0, -1, 2, -1, 3, -1, 1, 2, 1]
-    assert special_columns(("a", "."), None, None).tolist() == [-1, 3]
-
-
 def cached(n, record, level="tokens"):
     maps = np.random.default_rng(record).dirichlet(np.ones(n), (2, 3, n)).astype(np.float16)
     tokens = ("[CLS]", *("w" for _ in range(n - 2)), "[SEP]")
@@ -93,6 +75,10 @@ def test_one_pass_gives_all_options():
     special = special_columns(examples[1].tokens, "[CLS]", "[SEP]")
     alone = distance_features(examples[1].maps, feature_of_cells(special, alternatives()[2]))
     assert (features[2, 1] == alone).all()
+    # Special tokens are known by their pieces.
+    tokens = ("[CLS]", "hi", ",", "there", ".", "##.", "[SEP]", "Ġ,", "[SEP]")
+    assert special_columns(tokens, "[CLS]", "[SEP]").tolist() == [0, -1, 2, -1, 3, -1, 1, 2, 1]
+    assert special_columns(("a", "."), None, None).tolist() == [-1, 3]
     with pytest.raises(AtlasError, match="no example to measure"):
         mean_features([], "[CLS]", "[SEP]", [DEFAULT])
     with pytest.raises(AtlasError, match="level: tokens"):
@@ -151,20 +137,13 @@ def test_a_cluster_fits_the_types_whose_parts_of_attention_are_largest(special, 
 
 def test_a_cluster_that_does_not_fit_what_is_left_is_unnamed():
     features, kinds = planted()
-    types = types_of(features, 0)
-    assert list(types.names) == list(types.clusters) == kinds
     # Instead of both special and far tokens the second cluster looks at near ones as well, less than the diagonal heads do.
     features[np.asarray(kinds) == "dense_vertical"] = feature(0.32, 0.45, 0.23)
     types = types_of(features, 0)
     assert list(types.clusters) == kinds
     assert list(types.names) == [UNNAMED if kind == "dense_vertical" else kind for kind in kinds]
-
-
-def test_clusters_get_the_names_by_which_they_are_judged():
-    """The third has the largest special share of the four, but far tokens have nearly as much: dense and vertical."""
-    mixed = [(0.14, 0.16, 0.7), (0.27, 0.49, 0.24), (0.45, 0.16, 0.39), (0.18, 0.71, 0.11)]
-    means = np.asarray([feature(*shares) for shares in mixed])
-    assert names(means) == ("dense", "vertical", "dense_vertical", "diagonal")
+    # The third has the largest special share of the four, but far tokens have nearly as much: dense and vertical.
+    means = [feature(*shares) for shares in [(0.14, 0.16, 0.7), (0.27, 0.49, 0.24), (0.45, 0.16, 0.39), (0.18, 0.71, 0.11)]]
     features = np.repeat(means, 5, axis=0) + 1e-4 * np.random.default_rng(0).random((20, len(FEATURES)))
     assert list(types_of(features, 0).names[::5]) == ["dense", UNNAMED, "dense_vertical", "diagonal"]
 
