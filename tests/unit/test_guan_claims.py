@@ -216,11 +216,11 @@ def test_equal_drops_are_seldom_said_to_differ(data_sets):
         noise = generator.normal(0, 5, (12, 2))[numbers] + generator.normal(0, 5, (36, 2))
         frame = pd.DataFrame(noise, index=numbers, columns=pd.MultiIndex.from_tuples([(12, "stops"), (13, "stops")]))
         pair = ("within - between", (12, "stops"), (13, "stops"))
-        (part,) = paired_parts(frame, [pair], 1000, seed)
+        (part,) = paired_parts(frame, [pair], RESAMPLES, seed)
         decided += part.holds is not None
-        (part,) = paired_parts(frame.add([10, 0]), [pair], 1000, seed)
+        (part,) = paired_parts(frame.add([10, 0]), [pair], RESAMPLES, seed)
         detected += part.verdict == HOLDS
-        low, high = passage_interval(noise[:, :1] - noise[:, 1:], numbers, 1000, seed)
+        low, high = passage_interval(noise[:, :1] - noise[:, 1:], numbers, RESAMPLES, seed)
         too_short += low[0] > 0 or high[0] < 0
     within_bounds(decided, data_sets)
     assert detected > 0.9 * data_sets
