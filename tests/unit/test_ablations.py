@@ -25,17 +25,8 @@ from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, 
 from attention_atlas.models.card import ModelCard
 from attention_atlas.models.task_heads import answer_texts, best_spans, passage_pieces, span_of_pieces
 from attention_atlas.published.values import load_published
-from attention_atlas.studies.guan2020.ablations import (
-    ANSWERED,
-    ablations,
-    answer_all,
-    answers,
-    conditions,
-    other_sets,
-    permuted_sets,
-    score,
-    sentence_of_pieces,
-)
+from attention_atlas.studies.guan2020 import ablations
+from attention_atlas.studies.guan2020.ablations import ANSWERED, conditions, sentence_of_pieces
 from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS
 
 LAYERS, HEADS = 3, 4
@@ -110,7 +101,7 @@ def test_conditions_change_the_heads_of_their_types(types):
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=24), st.integers(0, 99))
 def test_random_sets_are_other_heads_of_the_same_layers(heads, seed):
     type_heads = tuple(sorted(heads))
-    sets = other_sets(type_heads, 6, 4, seed)
+    sets = ablations.other_sets(type_heads, 6, 4, seed)
     for drawn in sets:
         assert [layer for layer, _ in drawn] == [layer for layer, _ in type_heads]
         assert not set(drawn) & heads
@@ -123,11 +114,11 @@ def test_random_sets_are_other_heads_of_the_same_layers(heads, seed):
 
 
 def test_other_heads_and_permuted_types_are_drawn_evenly():
-    assert sorted(other_sets(((0, 0), (1, 3)), 4, 20, 0)) == [((0, a), (1, b)) for a in (1, 2, 3) for b in (0, 1, 2)]
-    counts = Counter(head for seed in range(300) for heads in other_sets(((0, 5),), 6, 1, seed) for _, head in heads)
+    assert sorted(ablations.other_sets(((0, 0), (1, 3)), 4, 20, 0)) == [((0, a), (1, b)) for a in (1, 2, 3) for b in (0, 1, 2)]
+    counts = Counter(head for seed in range(300) for heads in ablations.other_sets(((0, 5),), 6, 1, seed) for _, head in heads)
     assert sorted(counts) == [0, 1, 2, 3, 4]
     assert chisquare(list(counts.values())).pvalue > 0.001
-    permuted = Counter(permuted_sets(((0, 0), (0, 1), (1, 2)), 4, 3000, 0))
+    permuted = Counter(ablations.permuted_sets(((0, 0), (0, 1), (1, 2)), 4, 3000, 0))
     assert len(permuted) == comb(4, 2) * 4, "the heads of the type themselves as well"
     assert chisquare(list(permuted.values())).pvalue > 0.001
 
@@ -156,7 +147,7 @@ def test_sentences_are_those_of_a_splitter_not_of_full_stops(context):
 @pytest.mark.parametrize(("special_tokens", "renormalise"), [("none", False), ("segment", True)])
 def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens, renormalise):
     row_conditions = conditions(types, HEADS, SETTINGS | {"sentences": "sentencex", "renormalise": renormalise}, 0)
-    by_condition = answer_all(model, EXAMPLES, row_conditions, 0, special_tokens, batch_tokens=40)
+    by_condition = ablations.answer_all(model, EXAMPLES, row_conditions, 0, special_tokens, batch_tokens=40)
     differ = 0
     for condition in row_conditions:
         for one in EXAMPLES:
@@ -175,29 +166,29 @@ def test_shards_together_answer_as_all_questions_at_once(model, types):
     heads = [(layer + 1, head + 1, name) for (layer, head), name in types.items()]
     head_types = pd.DataFrame(heads, columns=["layer", "head", "cluster"])
     whole, *shards = (
-        ablations(model, CARD, head_types, part, SETTINGS, 0) for part in (EXAMPLES, EXAMPLES[:1], EXAMPLES[1:], [])
+        ablations.ablations(model, CARD, head_types, part, SETTINGS, 0) for part in (EXAMPLES, EXAMPLES[:1], EXAMPLES[1:], [])
     )
-    joined, at_once = answers(EXAMPLES, shards, 100, 0), answers(EXAMPLES, [whole], 100, 0)
+    joined, at_once = ablations.answers(EXAMPLES, shards, 100, 0), ablations.answers(EXAMPLES, [whole], 100, 0)
     pd.testing.assert_frame_equal(joined["answers"], at_once["answers"])
     pd.testing.assert_frame_equal(joined["baselines"], at_once["baselines"])
     assert len(joined["answers"]) == len(EXAMPLES) * (1 + len(conditions(types, HEADS, SETTINGS, 0)))
     with pytest.raises(AtlasError, match="11 heads, the model m has 12"):
-        ablations(model, CARD, head_types[1:], EXAMPLES, SETTINGS, 0)
+        ablations.ablations(model, CARD, head_types[1:], EXAMPLES, SETTINGS, 0)
 
 
 def test_the_answer_is_the_best_of_all_windows():
     annotation = QuestionAnnotation("q", "x. y.", 0, (), (), ("y", "x"), None)
     windows = [Example(k, name, (2,), (0,), ("[CLS]",), (-1,), (), question=annotation) for k, name in enumerate(("q", "q#2"))]
     rows = [(BASELINE, "", "type", 0, 0, "x", 1.0), (BASELINE, "", "type", 0, 1, "y", 2.0)]
-    tables = answers(windows, [pd.DataFrame(rows, columns=ANSWERED)], 100, 0)
+    tables = ablations.answers(windows, [pd.DataFrame(rows, columns=ANSWERED)], 100, 0)
     ((*_, question, of_passage, answer, em, f1),) = tables["answers"].itertuples(index=False)
     assert (question, of_passage, answer, em, f1) == ("q", 1, "y", 100, 100)
     table = tables["baselines"].set_index(["windows", "references"])["em"]
     assert table.to_dict() == {("first", "first"): 0, ("first", "all"): 100, ("all", "first"): 100, ("all", "all"): 100}
     # The official score: articles, case and punctuation do not count; the best of all references does.
-    assert score("The cat!", ("cat",)) == score("a red cat", ("red cats", "red cat")) == (100, 100)
-    assert score("red cat", ("cat",)) == pytest.approx((0, 200 / 3))
-    assert score("dog", ("cat",)) == (0, 0)
+    assert ablations.score("The cat!", ("cat",)) == ablations.score("a red cat", ("red cats", "red cat")) == (100, 100)
+    assert ablations.score("red cat", ("cat",)) == pytest.approx((0, 200 / 3))
+    assert ablations.score("dog", ("cat",)) == (0, 0)
 
 
 @settings(max_examples=80, deadline=None)

@@ -16,21 +16,8 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_tables import Units
 from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
 from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
-from attention_atlas.studies.clark2019.coreference import (
-    BASELINES,
-    DIRECTIONS,
-    VALUES,
-    Outcome,
-    claims_frame,
-    coreference,
-    drawn_weights,
-    gap,
-    head_rule_for,
-    heads_frame,
-    picked_words,
-    preferred,
-    task_of,
-)
+from attention_atlas.studies.clark2019 import coreference as coref
+from attention_atlas.studies.clark2019.coreference import BASELINES, DIRECTIONS, VALUES
 from attention_atlas.studies.clark2019.tables import gap as gap_table
 from attention_atlas.studies.clark2019.tables import table2
 
@@ -60,7 +47,7 @@ def example(record=0, mentions=MENTIONS, words=WORDS):
 
 
 def task(mentions=MENTIONS, rule="dependency", words=WORDS, **changes):
-    return task_of(example(mentions=mentions, words=words), {**DEFAULT, **changes}, rule)
+    return coref.task_of(example(mentions=mentions, words=words), {**DEFAULT, **changes}, rule)
 
 
 def members(rows):
@@ -114,22 +101,22 @@ def test_options_change_candidates_and_scored_mentions():
     assert task(with_singleton, singletons=True).candidates[1, 9]
     # A mention without candidates is wrong.
     alone = task((mention(8, 9, "d", 8), HER), scored="not_first")
-    picked = picked_words(np.ones((1, 1, 15, 15)), SPECIAL, alone)
+    picked = coref.picked_words(np.ones((1, 1, 15, 15)), SPECIAL, alone)
     assert picked.ravel().tolist() == [-1, -1, 8, 8]
     assert not alone.judge(picked).any()
     assert not alone.judge(alone.baselines["nearest"]).any()
 
 
 def test_head_rules():
-    assert head_rule_for([example()], "auto") == "dependency"
-    assert head_rule_for([example()], "last") == "last"
+    assert coref.head_rule_for([example()], "auto") == "dependency"
+    assert coref.head_rule_for([example()], "last") == "last"
     for mentions, rule, message in (
         (MENTIONS, "constituents", "head_rule: constituents needs .* it allows dependency, last"),
         ((), "auto", "no mention in this corpus"),
         (None, "auto", "needs a corpus of reader conll2012"),
     ):
         with pytest.raises(AtlasError, match=message):
-            head_rule_for([example(mentions=mentions)], rule)
+            coref.head_rule_for([example(mentions=mentions)], rule)
 
 
 def slow_picks(maps, one):
@@ -151,7 +138,7 @@ def slow_picks(maps, one):
 def test_picks_equal_a_loop(candidates):
     maps = np.random.default_rng(1).random((2, 3, 15, 15)).astype(np.float32)
     one = task(candidates=candidates)
-    picked = picked_words(maps, SPECIAL, one)
+    picked = coref.picked_words(maps, SPECIAL, one)
     assert (picked == slow_picks(maps, one)).all()
     right = one.judge(picked)
     for index in np.ndindex(picked.shape):
@@ -172,7 +159,7 @@ def test_tables_from_the_cache(tmp_path):
     write_examples(tmp_path / "0.parquet", [example(k) for k in range(6)])
     examples = all_examples([tmp_path / "0.parquet"])
     shards, maps = cache_of(tmp_path, examples)
-    tables = coreference(StoredAttention(shards), examples, DEFAULT, "auto", True, 3, 100, 0)
+    tables = coref.coreference(StoredAttention(shards), examples, DEFAULT, "auto", True, 3, 100, 0)
     one = task()
     counts = sum(one.judge(slow_picks(m, one)).sum(axis=0) for m in maps)
     shown = tables["heads"].query("mention_type == 'all'").pivot(index=["direction", "layer"], columns="head", values="correct")
@@ -206,7 +193,7 @@ def test_figure_5_draws_the_sentences_in_which_the_head_is_right(tmp_path, direc
     best = {"system": "best_head", "mention_type": "all", "layer": 2, "head": 1, "direction": direction, "accuracy": 0.75}
 
     def drawn(heads, examples=examples, shards=shards):
-        return drawn_weights(examples, read_attention(shards), DEFAULT, "dependency", pd.DataFrame([best]), heads)
+        return coref.drawn_weights(examples, read_attention(shards), DEFAULT, "dependency", pd.DataFrame([best]), heads)
 
     table = drawn("auto")
     right = task().judge(np.stack([slow_picks(m, task())[:, DIRECTIONS.index(direction), 1, 0] for m in maps], axis=1))
@@ -242,7 +229,7 @@ def outcome_of(right, documents, systems=None):
     """An outcome whose heads are right as planted, [mention, direction, layer, head], with chance 0.25."""
     systems = systems or {name: np.zeros(len(right)) for name in BASELINES}
     units = Units(np.asarray(documents), max(documents) + 1, "documents")
-    return Outcome(units, np.array(["pronoun"] * len(right)), right, systems | {"chance": np.full(len(right), 0.25)})
+    return coref.Outcome(units, np.array(["pronoun"] * len(right)), right, systems | {"chance": np.full(len(right), 0.25)})
 
 
 @pytest.mark.parametrize("data_sets", [20, pytest.param(150, marks=pytest.mark.long)])
@@ -253,7 +240,7 @@ def test_intervals_of_heads_hold_for_the_better_direction(data_sets):
     truth, covered = 0.4, []
     for _ in range(data_sets):
         level = np.clip(generator.normal(truth, 0.15, (25, 2, 1, 8)), 0, 1)[documents]
-        table = heads_frame(outcome_of(generator.random(level.shape) < level, documents), Resampling(2, 200, 0))
+        table = coref.heads_frame(outcome_of(generator.random(level.shape) < level, documents), Resampling(2, 200, 0))
         better = table.query("mention_type == 'all'").sort_values("accuracy").groupby("head").tail(1)
         covered += ((better["ci_low"] <= truth) & (truth <= better["ci_high"])).tolist()
     assert np.mean(covered) > 0.93
@@ -265,7 +252,7 @@ def test_the_best_head_is_compared_with_rules_on_the_other_half_of_the_documents
     documents = np.repeat(np.arange(20), 5)
     by_name = {name: (generator.random(100) < 0.5).astype(float) for name in BASELINES}
     outcome = outcome_of(generator.random((100, 2, 2, 3)) < 0.4, documents, by_name)
-    table = claims_frame(outcome, Resampling(5, 300, 7)).set_index("baseline")
+    table = coref.claims_frame(outcome, Resampling(5, 300, 7)).set_index("baseline")
     choosing = choosing_half(20, 7)[documents]
     hits = outcome.heads[(~choosing, *best_head(outcome.heads[choosing].sum(axis=0)))].astype(float)
     for name, row in table.iterrows():
@@ -281,8 +268,8 @@ def test_the_best_head_is_compared_with_rules_on_the_other_half_of_the_documents
     assert set(table["place"]) == {f"{layer + 1}-{head + 1}"}
     # One document has no interval and compares nothing.
     outcome = outcome_of(np.ones((6, 2, 1, 2), dtype=bool), [0] * 6)
-    assert heads_frame(outcome, Resampling(2, 100, 0))[["ci_low", "ci_high"]].isna().all(axis=None)
-    assert claims_frame(outcome, Resampling(2, 100, 0))[["value", "ci_low", "ci_high"]].isna().all(axis=None)
+    assert coref.heads_frame(outcome, Resampling(2, 100, 0))[["ci_low", "ci_high"]].isna().all(axis=None)
+    assert coref.claims_frame(outcome, Resampling(2, 100, 0))[["value", "ci_low", "ci_high"]].isna().all(axis=None)
 
 
 def passage(a_right, b_right, record):
@@ -294,7 +281,7 @@ def passage(a_right, b_right, record):
 def test_gap_tables(tmp_path):
     examples = [passage(True, False, 0), passage(False, True, 1), passage(False, False, 2), passage(True, False, 3)]
     shards, maps = cache_of(tmp_path, examples)
-    systems = gap(read_attention(shards), examples, 2, 100, 0)
+    systems = coref.gap(read_attention(shards), examples, 2, 100, 0)
     table = systems.set_index(["system", "gender"])
     assert table.loc[("first_name", "all"), ["n", "accuracy"]].tolist() == pytest.approx([3, 2 / 3], abs=1e-5)
     assert table.loc[("nearest_name", "feminine"), "accuracy"] == pytest.approx(1 / 3, abs=1e-5)
@@ -312,6 +299,6 @@ def test_gap_tables(tmp_path):
         ([passage(False, False, k) for k in range(4)], "no passage has exactly one name"),
     ):
         with pytest.raises(AtlasError, match=message):
-            gap(read_attention(shards), wrong, 2, 100, 0)
+            coref.gap(read_attention(shards), wrong, 2, 100, 0)
     # A tie is wrong.
-    assert not preferred(np.ones((1, 2, 15, 15)), SPECIAL, range(10, 11), [range(0, 1), range(5, 6)]).any()
+    assert not coref.preferred(np.ones((1, 2, 15, 15)), SPECIAL, range(10, 11), [range(0, 1), range(5, 6)]).any()

@@ -8,23 +8,9 @@ from hypothesis import strategies as st
 from nltk import Tree
 from sample_corpus.write import write_sample
 
+from attention_atlas.corpora import layers
 from attention_atlas.corpora.conll2012 import Document, Span, conll2012_records
 from attention_atlas.corpora.conllu import read_conllu
-from attention_atlas.corpora.layers import (
-    ANY_GENDER,
-    FEMININE,
-    MASCULINE,
-    NEUTER,
-    PLURAL,
-    SINGULAR,
-    Names,
-    agree,
-    census_names,
-    dependency_head,
-    features,
-    mention_type,
-    surface_head,
-)
 from attention_atlas.corpora.windows import (
     document_mentions,
     document_windows,
@@ -64,11 +50,11 @@ def test_heads_of_spans_by_the_surface_and_by_dependencies():
     assert [span_head(tree, *span) for span in ((0, 5), (0, 3), (4, 5))] == [2, 2, 4]
     by_surface = {"the old dog": 2, "the dog of Mary": 1, "Mary 's dog": 2, "Mary 's": 0, "up the river": 2}
     by_surface |= {"a man , tall and thin": 1, "the house where he lived": 1, "his": 0, '"': 0}
-    assert {phrase: surface_head(phrase.split()) for phrase in by_surface} == by_surface
+    assert {phrase: layers.surface_head(phrase.split()) for phrase in by_surface} == by_surface
     # the(2) dog(5) of(2) Mary(3) ran(0)
-    assert [dependency_head(*span, (2, 5, 2, 3, 0)) for span in ((0, 4), (3, 4))] == [1, 3]
+    assert [layers.dependency_head(*span, (2, 5, 2, 3, 0)) for span in ((0, 4), (3, 4))] == [1, 3]
     # Two words hang outside: the one with more of the span below it.
-    assert dependency_head(1, 5, (2, 5, 2, 3, 0)) == dependency_head(2, 5, (2, 5, 5, 3, 0)) == 4
+    assert layers.dependency_head(1, 5, (2, 5, 2, 3, 0)) == layers.dependency_head(2, 5, (2, 5, 5, 3, 0)) == 4
 
 
 @pytest.mark.parametrize(
@@ -85,53 +71,53 @@ def test_heads_of_spans_by_the_surface_and_by_dependencies():
     ],
 )
 def test_types_of_mentions(head, tag, starts, span, expected):
-    assert mention_type(head, tag, starts, span.split()) == expected
+    assert layers.mention_type(head, tag, starts, span.split()) == expected
 
 
 @pytest.mark.parametrize(
     ("words", "head", "tag", "entity", "expected"),
     [
-        ("her", 0, "PRP", "", (SINGULAR, {FEMININE}, 3)),
-        ("we", 0, "_", "", (PLURAL, ANY_GENDER, 1)),
-        ("you", 0, "_", "", (None, ANY_GENDER, 2)),
-        ("Mr. Novak", 1, "NNP", "", (SINGULAR, {MASCULINE}, 3)),
-        ("the dogs", 1, "NNS", "", (PLURAL, ANY_GENDER, 3)),
-        ("these dogs", 1, "_", "", (PLURAL, ANY_GENDER, 3)),
-        ("a widow", 1, "_", "", (SINGULAR, {FEMININE}, 3)),
-        ("Ann and Bob", 0, "NNP", "", (PLURAL, ANY_GENDER, 3)),
-        ("Mary Novak", 1, "NNP", "PERSON", (SINGULAR, {FEMININE}, 3)),
-        ("Novak", 0, "NNP", "PERSON", (SINGULAR, {MASCULINE, FEMININE}, 3)),
+        ("her", 0, "PRP", "", (layers.SINGULAR, {layers.FEMININE}, 3)),
+        ("we", 0, "_", "", (layers.PLURAL, layers.ANY_GENDER, 1)),
+        ("you", 0, "_", "", (None, layers.ANY_GENDER, 2)),
+        ("Mr. Novak", 1, "NNP", "", (layers.SINGULAR, {layers.MASCULINE}, 3)),
+        ("the dogs", 1, "NNS", "", (layers.PLURAL, layers.ANY_GENDER, 3)),
+        ("these dogs", 1, "_", "", (layers.PLURAL, layers.ANY_GENDER, 3)),
+        ("a widow", 1, "_", "", (layers.SINGULAR, {layers.FEMININE}, 3)),
+        ("Ann and Bob", 0, "NNP", "", (layers.PLURAL, layers.ANY_GENDER, 3)),
+        ("Mary Novak", 1, "NNP", "PERSON", (layers.SINGULAR, {layers.FEMININE}, 3)),
+        ("Novak", 0, "NNP", "PERSON", (layers.SINGULAR, {layers.MASCULINE, layers.FEMININE}, 3)),
         # A company with a person's name; groups are it or they.
-        ("Charles Schwab", 1, "NNP", "ORG", (None, {NEUTER}, 3)),
-        ("Georgia", 0, "NNP", "GPE", (SINGULAR, {NEUTER}, 3)),
-        ("Georgia", 0, "NNP", "", (SINGULAR, ANY_GENDER, 3)),
-        ("American", 0, "NNP", "NORP", (SINGULAR, ANY_GENDER, 3)),
-        ("Ilse", 0, "NNP", "", (SINGULAR, {FEMININE}, 3)),
+        ("Charles Schwab", 1, "NNP", "ORG", (None, {layers.NEUTER}, 3)),
+        ("Georgia", 0, "NNP", "GPE", (layers.SINGULAR, {layers.NEUTER}, 3)),
+        ("Georgia", 0, "NNP", "", (layers.SINGULAR, layers.ANY_GENDER, 3)),
+        ("American", 0, "NNP", "NORP", (layers.SINGULAR, layers.ANY_GENDER, 3)),
+        ("Ilse", 0, "NNP", "", (layers.SINGULAR, {layers.FEMININE}, 3)),
     ],
 )
 def test_features_of_a_mention(words, head, tag, entity, expected):
-    names = Names(frozenset({"uwe"}), frozenset({"ilse"}))
-    assert tuple(features(words.split(), head, tag, entity, names)) == expected
+    names = layers.Names(frozenset({"uwe"}), frozenset({"ilse"}))
+    assert tuple(layers.features(words.split(), head, tag, entity, names)) == expected
 
 
 def test_names_of_the_census_decide_where_they_are_common_and_clear():
-    names = census_names()
+    names = layers.census_names()
     assert {"gary", "kevin"} <= names.masculine
     assert {"jessica", "tiffany"} <= names.feminine
     assert "james" not in names.feminine, "0.011 % of women, 3.3 % of men"
     assert not {"an", "see", "the", "long"} & (names.masculine | names.feminine)
-    assert features(["may"], 0, "NN", "", names).genders == ANY_GENDER, "a word, not a name"
+    assert layers.features(["may"], 0, "NN", "", names).genders == layers.ANY_GENDER, "a word, not a name"
 
 
 def test_mentions_agree_unless_a_known_feature_differs():
-    unknown = features(["Kim"], 0, "_")
-    she, he, it, they, i = (features([word], 0, "PRP") for word in ("she", "he", "it", "they", "I"))
-    person, place = features(["Novak"], 0, "NNP", "PERSON"), features(["Georgia"], 0, "NNP", "GPE")
-    assert [agree(unknown, other) for other in (she, it, i)] == [True, True, False]
-    assert [agree(person, other) for other in (she, it, they)] == [True, False, False]
-    assert [agree(place, other) for other in (she, it, they)] == [False, True, False]
-    assert agree(features(["Senate"], 0, "NNP", "ORG"), they)
-    assert not agree(she, he)
+    unknown = layers.features(["Kim"], 0, "_")
+    she, he, it, they, i = (layers.features([word], 0, "PRP") for word in ("she", "he", "it", "they", "I"))
+    person, place = layers.features(["Novak"], 0, "NNP", "PERSON"), layers.features(["Georgia"], 0, "NNP", "GPE")
+    assert [layers.agree(unknown, other) for other in (she, it, i)] == [True, True, False]
+    assert [layers.agree(person, other) for other in (she, it, they)] == [True, False, False]
+    assert [layers.agree(place, other) for other in (she, it, they)] == [False, True, False]
+    assert layers.agree(layers.features(["Senate"], 0, "NNP", "ORG"), they)
+    assert not layers.agree(she, he)
 
 
 def test_windows():

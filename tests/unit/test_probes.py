@@ -16,18 +16,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
 from attention_atlas.studies.clark2019 import probes as module
 from attention_atlas.studies.clark2019.probe_scores import probe_scores, table3
-from attention_atlas.studies.clark2019.probes import (
-    ALL_PROBES,
-    AttentionProbe,
-    AttentionWordsProbe,
-    DistanceProbe,
-    Sentence,
-    batch_of,
-    make_probes,
-    predictions,
-    sentences,
-    train,
-)
+from attention_atlas.studies.clark2019.probes import AttentionProbe, AttentionWordsProbe, DistanceProbe, Sentence, batch_of
 
 K, D = 3, 4
 SEEDS = (0, 7)
@@ -61,8 +50,8 @@ def recipe(**changes):
 
 def trained(names, group=SENTENCES, **changes):
     settings = recipe(**changes)
-    probes = make_probes(names, settings["seeds"], K, D)
-    train(probes, lambda: iter(group), settings)
+    probes = module.make_probes(names, settings["seeds"], K, D)
+    module.train(probes, lambda: iter(group), settings)
     return probes
 
 
@@ -144,7 +133,7 @@ def test_initial_values_are_uniform_within_the_bounds_of_the_published_code():
 
 def test_the_formula_of_the_paper_keeps_no_bias():
     names = ["attention_words", "bias_free_attention_words"]
-    with_bias, free = make_probes(names, SEEDS, K, D).values()
+    with_bias, free = module.make_probes(names, SEEDS, K, D).values()
     # One seed and the published alignment, which begin with the values of the other.
     assert free.slots == (("legacy", SEEDS[0]),)
     assert torch.equal(free.of_word[0], with_bias.of_word[0])
@@ -179,7 +168,7 @@ def test_training_learns_a_planted_head():
     group = [planted(k) for k in range(60)]
     probes = trained(["attention_only"], group, batch=4, epochs=6, learning_rate=0.05, order="shuffled")
     assert (probes["attention_only"].weights.detach().numpy().argmax(axis=1) == 1).all()
-    results = predictions(probes, iter(group))
+    results = module.predictions(probes, iter(group))
     assert results["right_all"].sum() / results["words_all"].sum() > 0.95
 
 
@@ -215,7 +204,7 @@ def test_training_is_the_published_procedure():
     """One sentence per step, in file order, with Adam, exactly the epochs of the recipe; probes do not affect each other."""
     names = ["attention_only", "attention_words", "distances_words"]
     together = trained(names, batch=1)
-    for name, expected in make_probes(names, SEEDS, K, D).items():
+    for name, expected in module.make_probes(names, SEEDS, K, D).items():
         adam = torch.optim.Adam(expected.parameters(), lr=0.01)
         for s in SENTENCES * 2:
             adam.zero_grad()
@@ -239,13 +228,13 @@ def corpus(folder, name, words):
 def test_sentences_hold_what_the_maps_hold(tmp_path):
     shards, examples, maps = corpus(tmp_path, "a", [("w0", "w1", "w2", "w3"), ("w0", "w1")])
     vectors = WordVectors("v", ["w1"], np.array([[0, 0], [1, 2]], np.float32))
-    first, second = sentences(examples, read_attention(shards), vectors, CARD)
+    first, second = module.sentences(examples, read_attention(shards), vectors, CARD)
     a = maps[0][0].astype(np.float32)
     root = np.stack([np.concatenate([a[:, 1:5, k], a[:, k, 1:5]]).T for k in (0, 5)], axis=-1)
     assert first.pairs == pytest.approx(laid_out(a[:, 1:5, 1:5], root))
     assert first.vectors.tolist() == [[0, 0], [1, 2], [0, 0], [0, 0]]
     assert second.punctuation.tolist() == [False, True]
-    without = next(sentences(examples, read_attention(shards), vectors, replace(CARD, cls=None, sep=None)))
+    without = next(module.sentences(examples, read_attention(shards), vectors, replace(CARD, cls=None, sep=None)))
     assert not without.pairs[..., :2].any()
 
 
@@ -276,7 +265,7 @@ def test_training_sentences_of_the_evaluation_treebank_can_be_kept_as_published(
 
 def test_table_3_from_shards(data):
     results = {name: run_on(data, name, order="shuffled", seeds=(0, 1, 2)) for name in ("m", "r")}
-    assert set(results["m"]["table"]["probe"]) == set(ALL_PROBES)
+    assert set(results["m"]["table"]["probe"]) == set(module.ALL_PROBES)
     again = run_on(data, "r", order="shuffled", seeds=(0, 1, 2))["table"]
     pd.testing.assert_frame_equal(again, results["r"]["table"], check_exact=True)
     examples = data[1][1]
