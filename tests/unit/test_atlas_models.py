@@ -1,13 +1,12 @@
 """The same measures of several models: against the tables of the studies, numpy and loops."""
 
-import numpy as np
 import pandas as pd
 import pytest
 from small_treebank import write_treebank
 
 from attention_atlas.atlas.correlations import heads_of_run
 from attention_atlas.atlas.measures import read_measures
-from attention_atlas.atlas.sentences import of_model, type_rows
+from attention_atlas.atlas.sentences import of_model
 from attention_atlas.attention.cache import StoredAttention, read_attention
 from attention_atlas.corpora.examples import all_examples
 from attention_atlas.errors import AtlasError
@@ -48,12 +47,6 @@ def test_measures_of_a_model_are_those_of_the_studies(tmp_path):
     write_treebank(tmp_path / "words", level="words")
     with pytest.raises(AtlasError, match="level: tokens"):
         measured(tmp_path / "words")
-
-
-def test_heads_that_are_alike_have_no_types():
-    assert type_rows(np.full((2, 3, 21), 1 / 21), 5, 0).empty
-    types = type_rows(np.random.default_rng(0).dirichlet(np.full(21, 0.1), (3, 4)), 5, 0)
-    assert types[["layer", "head"]].to_numpy().tolist() == [[k // 4 + 1, k % 4 + 1] for k in range(12)]
 
 
 def test_matches_of_models_are_the_same_again(tmp_path):

@@ -35,18 +35,14 @@ def test_picks_by_hand():
             [0.0, 0.9, 0.1, 0.0, 0.0],
         ]
     )
-    picked = predicted_words(maps[None, None], np.array([True, False, False, False, True]))
-    assert picked[:, :, 0, 0].T.tolist() == [[3, 1, 2], [2, 3, 1]]
-    # Special tokens are left out without renormalising: b gives a 0.1, c 0.2, although 0.1 is all that b has left.
-    maps = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5], [0.9, 0.1, 0.0, 0.0], [0.0, 0.2, 0.8, 0.0]])
-    assert predicted_words(maps[None, None], np.array([True, False, False, False]))[0, 1, 0, 0] == 3
+    special = np.array([True, False, False, False, True])
+    assert predicted_words(maps[None, None], special)[:, :, 0, 0].T.tolist() == [[3, 1, 2], [2, 3, 1]]
     # A word never picks itself unless it is alone; ties go to the first word.
     maps = np.full((1, 1, 5, 5), 0.025) + 0.875 * np.eye(5)
-    assert predicted_words(maps, np.array([True, False, False, False, True]))[..., 0, 0].tolist() == [[2, 2], [1, 1], [1, 1]]
+    assert predicted_words(maps, special)[..., 0, 0].tolist() == [[2, 2], [1, 1], [1, 1]]
     assert predicted_words(np.full((1, 1, 2, 2), 0.5), np.array([True, False]))[..., 0, 0].tolist() == [[1, 1]]
-    # Special tokens between words do not shift positions.
-    maps = np.zeros((1, 1, 4, 4))
-    maps[0, 0, 0, 3] = maps[0, 0, 3, 0] = maps[0, 0, 0, 1] = 1
+    # Special tokens between words do not shift positions, and nothing is renormalised without them.
+    maps = np.array([[0.0, 0.9, 0.0, 0.2], [0, 0, 0, 0], [0, 0, 0, 0], [0.1, 0.0, 0.9, 0.0]])[None, None]
     assert predicted_words(maps, np.array([False, True, True, False]))[:, 0, 0, 0].tolist() == [2, 1]
 
 
@@ -99,15 +95,7 @@ def test_the_rule_knows_two_words_in_this_case_after_a_possessor_of_the_same_sen
     assert is_correct(np.array([[3], [1], [0]], dtype=np.int16), gold, poss_rule=True)[:, 0].tolist() == [True, False, True]
 
 
-def test_the_rule_counts_for_all_only_where_the_options_say_so():
-    gold = gather_gold([MARIA])
-    picked = np.array([2, 3, 4, 1], dtype=np.int16).reshape(4, 1, 1, 1).repeat(2, axis=1)
-    without_rule = replace(AS_PUBLISHED, poss_rule=False, poss_in_all=True)
-    # dog alone, as in the paper; also Maria by her 's, as in the notebook.
-    for options, expected in ((AS_PUBLISHED, 1), (replace(AS_PUBLISHED, poss_in_all=True), 2), (without_rule, 1)):
-        heads, offsets = score(picked, gold, options).of("all")
-        assert heads[:, 0, 0, 0].sum() == offsets[:, AS_PUBLISHED.offsets.index(1)].sum() == expected
-    assert score(picked, gold, AS_PUBLISHED).of("poss")[0][0].all()
+def test_the_row_all_counts_every_token_or_every_word():
     gold = gather_gold([sentence(("It", "rains", "."), (2, 0, 2), ("nsubj", "root", "punct"))])
     assert gold.tokens_of("all", AS_PUBLISHED).tolist() == [True, True, True]
     assert gold.tokens_of("all", CORRECTED).tolist() == [True, False, False]

@@ -84,14 +84,6 @@ def test_types_are_found_and_named_and_agree_across_options(clustered):
     assert "Dense & vertical (unnamed): 4 heads" in note
 
 
-def test_heads_are_counted_by_layer():
-    counted = figures.heads_by_layer(pd.DataFrame({"layer": [1, 1, 1, 2], "type": [DENSE, DENSE, UNNAMED, DIAGONAL]}))
-    counted = counted.set_index(["layer", "type"])
-    present = counted.loc[counted["heads"] > 0, "heads"].to_dict()
-    assert present == {(1, DENSE): 2, (1, UNNAMED): 1, (2, DIAGONAL): 1}
-    assert counted["share"][1, DENSE] == pytest.approx(2 / 3)
-
-
 def test_models_are_compared_by_the_same_types_and_by_their_own(clustered):
     table = clustered["models"]
     keyed = table.set_index(["model", "fit", "layer", "head"])["type"]

@@ -57,21 +57,13 @@ def test_heads_of_spans_by_the_surface_and_by_dependencies():
     assert layers.dependency_head(1, 5, (2, 5, 2, 3, 0)) == layers.dependency_head(2, 5, (2, 5, 5, 3, 0)) == 4
 
 
-@pytest.mark.parametrize(
-    ("head", "tag", "starts", "span", "expected"),
-    [
-        ("his", "PRP$", False, "his", "pronoun"),
-        ("Mary", "NNP", True, "Mary", "proper"),
-        ("That", "DT", True, "That", "nominal"),
-        ("She", "_", True, "She", "pronoun"),
-        ("Mary", "_", False, "Mary", "proper"),
-        ("Dogs", "_", True, "Dogs", "nominal"),
-        ("King", "_", False, "a King", "nominal"),
-        ("one", "_", False, "the one", "nominal"),
-    ],
-)
-def test_types_of_mentions(head, tag, starts, span, expected):
-    assert layers.mention_type(head, tag, starts, span.split()) == expected
+def test_types_of_mentions():
+    mentions = {("his", "PRP$", False, "his"): "pronoun", ("Mary", "NNP", True, "Mary"): "proper"}
+    mentions |= {("That", "DT", True, "That"): "nominal", ("She", "_", True, "She"): "pronoun"}
+    mentions |= {("Mary", "_", False, "Mary"): "proper", ("Dogs", "_", True, "Dogs"): "nominal"}
+    mentions |= {("King", "_", False, "a King"): "nominal", ("one", "_", False, "the one"): "nominal"}
+    for (head, tag, starts, span), expected in mentions.items():
+        assert layers.mention_type(head, tag, starts, span.split()) == expected
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from dataclasses import asdict, replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from clark_inputs import RESAMPLING, SHAPE, make_gold, random_scores, row_of
 from small_treebank import write_treebank
@@ -107,19 +106,6 @@ def test_a_relation_that_one_half_lacks_has_no_p():
     frame = table_of(random_scores(gold), gold)
     assert row_of(frame, "prt")[["tested_margin", "p_value", "p_holm"]].isna().all()
     assert row_of(frame, "det")[["tested_margin", "p_value", "p_holm"]].notna().all()
-
-
-def test_choosing_among_heads_of_noise_is_seen_on_held_out_folds():
-    """The best of 288 coins lies far above 0.3 on the tokens it was chosen on, and not elsewhere."""
-    frames = []
-    for seed in range(6):
-        gold = make_gold(60, 6, ["det", "dobj"], seed=seed)
-        generator = np.random.default_rng(seed)
-        heads, offsets = (generator.random((len(gold), *shape)) < 0.3 for shape in ((2, 12, 12), (6,)))
-        frames.append(table_of(Scores(heads, offsets, heads, offsets), gold))
-    rows = pd.concat(frames).query("relation != 'all'")
-    assert (rows["accuracy"] > 0.35).all()
-    assert rows["heldout_accuracy"].mean() == pytest.approx(0.3, abs=0.03)
 
 
 def test_every_head_of_every_relation_has_a_row_and_all_has_scores_of_its_own():

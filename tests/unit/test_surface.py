@@ -6,8 +6,6 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.spatial import procrustes
 from scipy.spatial.distance import cdist
 from small_shards import write_example_shards, write_shard
@@ -16,7 +14,7 @@ from attention_atlas.attention.cache import read_attention
 from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED
-from attention_atlas.methods.surface import GROUPS, MEASURES, TokenClasses, entropy_measures, token_classes
+from attention_atlas.methods.surface import GROUPS, MEASURES, token_classes
 from attention_atlas.models.card import ModelCard
 from attention_atlas.studies.clark2019.surface import (
     behaviours,
@@ -73,17 +71,6 @@ def test_every_measure_is_that_of_the_loops(tokens, options):
         for layer, head in np.ndindex(2, 3):
             expected = slow(maps[layer, head].astype(float).tolist(), tokens, name, options)
             assert values[layer, head] == pytest.approx(expected, abs=1e-5), name
-
-
-@settings(max_examples=15, deadline=None)
-@given(n=st.integers(2, 128), smoothing=st.sampled_from([0.0, 1e-4, 0.1]))
-def test_uniform_heads_have_entropy_ln_n(n, smoothing):
-    uniform = np.full((1, 1, n, n), 1 / n, dtype=np.float32)
-    classes = TokenClasses(np.arange(n) == 0, np.zeros(n, dtype=bool), np.zeros(n, dtype=bool))
-    measures = entropy_measures(uniform, classes, replace(AS_PUBLISHED, entropy_smoothing=smoothing))
-    np.testing.assert_allclose([measures["entropy"], measures["entropy_cls"]], math.log(n), rtol=1e-5)
-    one_hot = np.eye(n, dtype=np.float32)[None, None]
-    assert entropy_measures(one_hot, classes, CORRECTED)["entropy"].item() == 0
 
 
 def test_punctuation_is_exactly_a_full_stop_or_comma():
