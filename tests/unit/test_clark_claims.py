@@ -208,6 +208,12 @@ def test_leads_of_the_probe_on_attention_and_words_over_the_others():
         assert row["ci_low"] < row["value"] < row["ci_high"]
         assert row[["probe", "units", "seeds", "n"]].tolist() == [words, 15, 3, sums.loc[(words, "legacy"), "words"] / 3]
     assert table.loc[(distances, "legacy"), "ci_low"] > 0.1
+    # The draws of two probes are independent, also where they are equally good.
+    same = results[results["probe"] == words].assign(
+        right=lambda f: f["words"] * f["draw"].map({"m/0": 0, "m/1": 0.5, "m/2": 1})
+    )
+    both = pd.concat([same, same.assign(probe=distances)])
+    assert probe_leads(both, 300, 0).eval("value == 0 and ci_low < -0.3 and ci_high > 0.3").all()
     # Equal probes seldom differ.
     shares = dict.fromkeys([(words, "legacy"), (words, "fixed"), (distances, "legacy")], 0.5)
     rows = [probe_leads(probes(shares, seed), 200, 0).iloc[0] for seed in range(24)]

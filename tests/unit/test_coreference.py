@@ -266,6 +266,11 @@ def test_the_best_head_is_compared_with_rules_on_the_other_half_of_the_documents
         assert row[["n", "unit", "units"]].tolist() == [50, "documents", 10]
     _, layer, head = best_head(outcome.heads.sum(axis=0))
     assert set(table["place"]) == {f"{layer + 1}-{head + 1}"}
+    # Two heads: one right on the first document only, one on the second only. In sample 50 %, held out nothing is right.
+    heads = np.zeros((20, 2, 1, 2), dtype=bool)
+    heads[:10, 0, 0, 0] = heads[10:, 0, 0, 1] = True
+    table = outcome_of(heads, np.repeat([0, 1], 10)).rows(Resampling(2, 100, 0)).set_index(["system", "mention_type"])
+    assert table.loc[("best_head", "all"), ["accuracy", "heldout_accuracy"]].tolist() == [0.5, 0]
     # One document has no interval and compares nothing.
     outcome = outcome_of(np.ones((6, 2, 1, 2), dtype=bool), [0] * 6)
     assert coref.heads_frame(outcome, Resampling(2, 100, 0))[["ci_low", "ci_high"]].isna().all(axis=None)
