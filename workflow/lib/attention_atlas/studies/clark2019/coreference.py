@@ -15,7 +15,7 @@ import pandas as pd
 from attention_atlas.attention.cache import Attention, CachedExample, RepeatedAttention, with_attention
 from attention_atlas.corpora import layers
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.corpora.layers import Features, Mention
+from attention_atlas.corpora.layers import Mention
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.dependency_scoring import ALL
@@ -33,7 +33,7 @@ BASELINES = (NEAREST, HEAD_MATCH, RULE_BASED)
 TO_ANTECEDENT, FROM_ANTECEDENT = "mention_to_antecedent", "antecedent_to_mention"
 DIRECTIONS = (TO_ANTECEDENT, FROM_ANTECEDENT)
 _MASCULINE = frozenset({"he", "him", "his", "himself"})
-_Description = tuple[str, str, Features]  # words of a mention, its head word, and its features
+_Description = tuple[Any, ...]  # words of a mention, its head word, and its `Features`
 Options = Mapping[str, Any]
 VALUES: dict[str, tuple[Any, ...]] = {
     "candidates": ("earlier_mentions", "other_mentions", "words"),
