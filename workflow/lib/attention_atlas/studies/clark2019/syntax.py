@@ -149,7 +149,7 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
         "accuracy": "Accuracy %",
         "interval": "95 % interval",
         "heldout_accuracy": "Held-out %",
-        "random_heldout_accuracy": "Random weights, held-out %",
+        **({} if random is None else {"random_heldout_accuracy": "Random weights, held-out %"}),
         "baseline_accuracy": "Baseline %",
         "baseline_offset": "Offset",
         "p_holm": "p (Holm)",
@@ -159,8 +159,6 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
         "notebook_accuracy": "Authors' notebook %",
         "notebook_baseline": "Notebook baseline %",
     }
-    if random is None:
-        del columns["random_heldout_accuracy"]
     percent = [name for name in columns if name.endswith(("accuracy", "baseline"))]
     page = frame.assign(
         best=[f"{row.layer}-{row.head}" for row in frame.itertuples()],
