@@ -15,8 +15,7 @@ from attention_atlas.workflow.config import read_configuration, resolve
 
 @pytest.fixture(scope="module")
 def entry():
-    config = resolve(read_configuration(ROOT))
-    return config["corpora"]["semeval2017"]
+    return resolve(read_configuration(ROOT))["corpora"]["semeval2017"]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ from scipy.stats import binom
 
 from attention_atlas.methods.head_measures import KEYS
 from attention_atlas.methods.head_measures import ONE as MASKED_ALONE
-from attention_atlas.stats.intervals import percentile_interval
 from attention_atlas.stats.significance import mean_interval
 from attention_atlas.stats.simultaneous import simultaneous_interval
 from attention_atlas.studies.kovaleva2019 import scores as disabling_tables
@@ -22,13 +21,12 @@ from attention_atlas.studies.michel2019 import effects
 from attention_atlas.studies.michel2019.effects import sentence_counts
 from attention_atlas.studies.stefanik2021.detection import mean_rows_of_heads
 from attention_atlas.studies.stefanik2021.head_measures import METRICS
-from attention_atlas.studies.stefanik2021.scores import (
+from attention_atlas.studies.stefanik2021.removal import (
     REMOVED,
     Removals,
     ablation_rows,
     exchanged_percent,
     percent,
-    resampled_percent,
 )
 
 HEADS, EXAMPLES, DRAWS = 6, 40, 200
@@ -36,7 +34,7 @@ PLANTED = 2
 """The head with an effect."""
 WORDS = "a cat sees the old red house near two dogs today".split()
 LEVELS = (0.01, 0.05)
-REPETITIONS = pytest.mark.parametrize("data_sets", [150, pytest.param(2000, marks=pytest.mark.long)])
+REPETITIONS = pytest.mark.parametrize("data_sets", [100, pytest.param(2000, marks=pytest.mark.long)])
 
 
 def disabled_effects(metric, seed, lost=0.0, gained=0.0, scale=1.0):
@@ -155,32 +153,21 @@ def test_disabled_heads(metric, data_sets):
     p = p_by_test(disabled_heads(metric, seed)[0] for seed in range(data_sets))
     for name in set(p) - {"detected"}:
         assert_level(p[name], f"kovaleva2019 {metric} {name}", discrete=metric != "correlation")
-
-
-@REPETITIONS
-@pytest.mark.parametrize("metric", ["accuracy", "f1", "correlation"])
-def test_gains_of_disabling_a_head(metric, data_sets):
     facts = [disabled_heads(metric, seed)[1] for seed in range(data_sets)]
-    above = np.mean([row["best_ci_low"] > 0 for row in facts])
-    outside = np.mean([row["heldout_ci_low"] > 0 or row["heldout_ci_high"] < 0 for row in facts])
-    print(f"kovaleva2019 {metric}: largest gain above 0 {above:.4f}, held-out gain not 0 {outside:.4f}")
-    for share in (above, outside):
-        assert share * data_sets <= binom.interval(0.999, data_sets, 0.05)[1]
-    planted = [disabled_heads(metric, seed, gained=0.95)[1] for seed in range(40)]
+    above = sum(row["best_ci_low"] > 0 for row in facts)
+    outside = sum(row["heldout_ci_low"] > 0 or row["heldout_ci_high"] < 0 for row in facts)
+    print(f"kovaleva2019 {metric}: largest gain above 0 in {above}, held-out gain not 0 in {outside} of {data_sets}")
+    assert max(above, outside) <= binom.ppf(0.9995, data_sets, 0.05)
+    planted = [disabled_heads(metric, seed, gained=0.95)[1] for seed in range(20)]
     for name in ("best", "heldout"):
         assert np.mean([row[f"{name}_ci_low"] > 0 for row in planted]) > 0.5, name
 
 
-@REPETITIONS
-def test_disabled_heads_that_scale_predictions(data_sets):
-    """Heads that halve the predictions of a regression, and shift them, keep the level and the power of the test."""
-    p = p_by_test(disabled_heads("correlation", seed, scale=0.5)[0] for seed in range(data_sets))
-    for name in ("p", "p_adjusted"):
-        assert_level(p[name], f"kovaleva2019 correlation, scaled, {name}")
-    planted = p_by_test((disabled_heads("correlation", seed, 0.9, scale=0.5)[0] for seed in range(40)), planted=True)
-    unscaled = p_by_test((disabled_heads("correlation", seed, 0.9)[0] for seed in range(40)), planted=True)
-    print(f"kovaleva2019 correlation: power {unscaled['detected'].mean():.2f}, scaled {planted['detected'].mean():.2f}")
-    assert planted["detected"].mean() == unscaled["detected"].mean() > 0.7
+def test_disabled_heads_that_scale_predictions_have_the_same_tests():
+    """Heads that halve the predictions of a regression, and shift them."""
+    for seed in range(20):
+        scaled, unscaled = (disabled_heads("correlation", seed, 0.9, scale=scale)[0]["p_adjusted"] for scale in (0.5, 1.0))
+        assert scaled.to_numpy() == pytest.approx(unscaled.to_numpy())
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1", "correlation"])
@@ -206,20 +193,19 @@ def chosen_heads(generator, examples, heads, gains):
 
 @REPETITIONS
 @pytest.mark.parametrize("heads", [2, 12])
-def test_held_out_gains_are_covered(data_sets, heads):
+@pytest.mark.parametrize("spread", [0.0, 0.1])
+def test_held_out_gains_are_covered(data_sets, heads, spread):
     """The interval covers the mean of the true gains of the two chosen heads, if heads are alike and if they are not."""
-    for spread in (0.0, 0.1):
-        gains = np.linspace(0, spread, heads)
-        missed = 0
-        for seed in range(data_sets):
-            made = chosen_heads(np.random.default_rng(seed), 200, heads, gains)
-            even = np.arange(200) % 2 == 0
-            halves = [disabling_tables.Effects(made[0][:, :, h], made[1][:, h], made[2][h], "accuracy") for h in (even, ~even)]
-            best = [int(half.deltas()[0].argmax()) for half in halves]
-            low, high = disabling_tables.heldout_gain(made, DRAWS, seed, 0.95)[1:]
-            missed += not low <= gains[best].mean() <= high
-        print(f"{heads} heads, gains to {spread}: misses {missed / data_sets:.4f}")
-        assert missed <= binom.ppf(0.9995, data_sets, 0.05)
+    gains = np.linspace(0, spread, heads)
+    missed = 0
+    for seed in range(data_sets):
+        made = chosen_heads(np.random.default_rng(seed), 200, heads, gains)
+        halves = [disabling_tables.Effects(made[0][:, :, h::2], made[1][:, h::2], made[2][h::2], "accuracy") for h in (0, 1)]
+        best = [int(half.deltas()[0].argmax()) for half in halves]
+        low, high = disabling_tables.heldout_gain(made, DRAWS, seed, 0.95)[1:]
+        missed += not low <= gains[best].mean() <= high
+    print(f"{heads} heads, gains to {spread}: misses {missed / data_sets:.4f}")
+    assert missed <= binom.ppf(0.9995, data_sets, 0.05)
 
 
 @REPETITIONS
@@ -243,22 +229,18 @@ def test_intervals_of_removed_heads(data_sets):
     """Claims rest on intervals of all heads at once, and of the one difference between full and pruned taggers."""
     families = [rows for seed in range(data_sets // 2) for rows in removed_heads(seed)]
     alarms = sum(((rows["adjusted_low"] > 0) | (rows["adjusted_high"] < 0)).any() for rows in families)
-    single, bootstrap = 0, 0
+    single = 0
     for seed in range(data_sets):
         generator = np.random.default_rng(seed)
         expected = generator.integers(1, 8, 14)
         answered = generator.binomial(expected + 2, 0.6, (2, 14))
-        counts = np.stack([generator.binomial(np.minimum(answered, expected), 0.5), answered, [expected] * 2], axis=-1)
-        parts = counts.astype(float)
+        right = generator.binomial(np.minimum(answered, expected), 0.5)
+        parts = np.stack([right, answered, [expected] * 2], axis=-1).astype(float)
         (low,), (high,) = simultaneous_interval(np.diff(percent(parts)), exchanged_percent(parts, DRAWS, seed))
         single += int(not low <= 0 <= high)
-        resampled = resampled_percent(parts, DRAWS, seed)
-        low, high = percentile_interval(resampled[:, 1] - resampled[:, 0])
-        bootstrap += int(not low <= 0 <= high)
     for name, count, size in (("all heads", alarms, len(families)), ("one difference", single, data_sets)):
         print(f"stefanik2021, {name}: {count / size:.4f} of {size} intervals exclude 0")
         assert count <= binom.ppf(0.9995, size, 0.05), name
-    print(f"a percentile bootstrap: {bootstrap / data_sets:.4f}")
 
 
 @REPETITIONS
@@ -272,9 +254,6 @@ def test_differences_between_methods_by_document(data_sets):
         alarms += int(not low <= 0 <= high)
     print(f"stefanik2021, differences by document: {alarms / data_sets:.4f}")
     assert alarms <= binom.ppf(0.9995, data_sets, 0.05)
-    planted = (100 * np.random.default_rng(seed).beta([[4], [2]], 4, (2, 14)) for seed in range(50))
-    detected = [mean_interval(better - worse)[0] > 0 for better, worse in planted]
-    assert np.mean(detected) > 0.5, "a planted difference of 17 percentage points"
 
 
 @REPETITIONS
@@ -297,10 +276,9 @@ def test_the_head_with_the_largest_relative_attention(data_sets):
 @pytest.mark.parametrize("data_sets", [40, pytest.param(200, marks=pytest.mark.long)])
 def test_a_planted_effect_is_found_and_the_other_heads_keep_their_level(data_sets, translations):
     seeds = range(data_sets)
-    families = {
-        "kovaleva2019 accuracy": (disabled_heads("accuracy", seed, 0.9)[0] for seed in seeds),
-        "kovaleva2019 F1": (disabled_heads("f1", seed, 0.9)[0] for seed in seeds),
-        "kovaleva2019 correlation": (disabled_heads("correlation", seed, 0.9)[0] for seed in seeds),
+    metrics = ("accuracy", "f1", "correlation")
+    families = {f"kovaleva2019 {name}": (disabled_heads(name, seed, 0.9)[0] for seed in seeds) for name in metrics}
+    families |= {
         "michel2019 BLEU": (masked_heads(effects.BLEU, seed, 0.9, translations) for seed in seeds),
         "michel2019 accuracy": (masked_heads(effects.ACCURACY, seed, 0.9) for seed in seeds),
         "stefanik2021 F1": (rows for seed in range(data_sets // 2) for rows in removed_heads(seed, 0.5)),

@@ -1,5 +1,6 @@
 """Figure 3: the derivative of the loss by each attention weight, and its means by target class."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -35,36 +36,27 @@ def masked_model():
     return LanguageModel(model, None, HeadFacts("checkpoint"))
 
 
-def test_equals_autograd_on_the_models_own_eager_attention():
-    pieces = [mask_pieces(e, MASK, 60, 0) for e in EXAMPLES]
+@pytest.mark.parametrize("masking", module.MASKINGS)
+def test_equals_autograd_on_the_models_own_eager_attention(masking):
+    pieces = [mask_pieces(e, MASK, 60, 0) if masking == "masked" else unmasked(e) for e in EXAMPLES]
     maps, slopes = attention_gradients(masked_model(), EXAMPLES, pieces, PAD)
     eager = tiny("bert_mlm")
     inputs = model_inputs(eager, EXAMPLES, PAD)
     targets = torch.full_like(inputs["input_ids"], -100)
     for row, one in enumerate(pieces):
-        inputs["input_ids"][row, : len(one.input_ids)] = torch.from_numpy(one.input_ids)
-        targets[row, : len(one.input_ids)] = torch.from_numpy(np.where(one.chosen, one.targets, -100))
+        n = len(one.input_ids)
+        inputs["input_ids"][row, :n] = torch.from_numpy(one.input_ids)
+        targets[row, :n] = torch.from_numpy(np.where(one.chosen, one.targets, -100))
+        # Only predicted rows of the last layer reach the loss, and no queries that are padding.
+        moved = slopes[-1][row, :, :n, :n].abs().sum(dim=(0, 2)).numpy() > 0
+        assert (moved == one.chosen).all()
+        assert all((layer[row, :, n:] == 0).all() for layer in slopes)
     output = eager(**inputs, output_attentions=True)
     loss = torch.nn.functional.cross_entropy(output.logits.flatten(0, 1), targets.flatten(), reduction="sum")
-    assert len(output.attentions) == LAYERS
     expected = torch.autograd.grad(loss, output.attentions)
     for ours, theirs, a, b in zip(slopes, expected, maps, output.attentions, strict=True):
         assert torch.allclose(ours, theirs, atol=1e-6)
         assert torch.equal(a, b)
-
-
-@pytest.mark.parametrize("masking", ["masked", "unmasked"])
-def test_only_predicted_rows_of_the_last_layer_reach_the_loss(masking):
-    pieces = [mask_pieces(e, MASK, 60, 0) if masking == "masked" else unmasked(e) for e in EXAMPLES]
-    _, slopes = attention_gradients(masked_model(), EXAMPLES, pieces, PAD)
-    for row, (e, one) in enumerate(zip(EXAMPLES, pieces, strict=True)):
-        n = len(e.input_ids)
-        moved = slopes[-1][row, :, :n, :n].abs().sum(dim=(0, 2)).numpy() > 0
-        assert (moved == one.chosen).all()
-        for layer in slopes[:-1]:
-            assert (layer[row, :, :n, :n].abs().sum(dim=(0, 2)) > 0).all()
-            # Queries that are padding reach nothing.
-            assert (layer[row, :, n:] == 0).all()
 
 
 def slow(model, card, examples, masking, seed, which):
@@ -73,31 +65,20 @@ def slow(model, card, examples, masking, seed, which):
     for k, e in enumerate(examples):
         one = mask_pieces(e, MASK, 60, seed) if masking == "masked" else unmasked(e)
         maps, slopes = attention_gradients(model, [e], [one], PAD)
-        sep = [t == "[SEP]" for t in e.tokens]
-        cls = [t == "[CLS]" for t in e.tokens]
-        punct = [t in (".", ",") for t in e.tokens]
-        is_other = [not s and not q for s, q in zip(sep, punct, strict=True)]
-        for c, members in enumerate((sep, cls, punct, is_other)):
-            columns = [j for j, member in enumerate(members) if member]
-            if not columns:
-                continue
-            for layer in range(LAYERS):
-                every = which == "all" or (which == "reachable" and layer < LAYERS - 1)
-                rows = [i for i in range(len(e.tokens)) if every or one.chosen[i]]
-                for head in range(HEADS):
-                    g = slopes[layer][0, head].abs().numpy()
-                    a = maps[layer][0, head].numpy()
-                    cells = [(i, j) for i in rows for j in columns]
-                    by_measure["per_weight"][k, c, layer, head] = np.mean([g[cell] for cell in cells])
-                    by_measure["per_query"][k, c, layer, head] = sum(g[cell] for cell in cells) / len(rows)
-                    by_measure["gradient_x_attention"][k, c, layer, head] = np.mean([g[cell] * a[cell] for cell in cells])
+        rows = [i for i in range(len(e.tokens)) if which == "all" or one.chosen[i]]
+        members = (("[SEP]",), ("[CLS]",), (".", ","), set(e.tokens) - {"[SEP]", ".", ","})
+        for c, layer, head in np.ndindex(4, LAYERS, HEADS):
+            g, a = slopes[layer][0, head].abs().numpy(), maps[layer][0, head].numpy()
+            cells = [(i, j) for i in rows for j, token in enumerate(e.tokens) if token in members[c]]
+            if cells:
+                by_measure["per_weight"][k, c, layer, head] = np.mean([g[cell] for cell in cells])
+                by_measure["per_query"][k, c, layer, head] = sum(g[cell] for cell in cells) / len(rows)
+                by_measure["gradient_x_attention"][k, c, layer, head] = np.mean([g[cell] * a[cell] for cell in cells])
     return by_measure
 
 
-def with_comma(e, place=3):
-    tokens = list(e.tokens)
-    tokens[place] = ","
-    return type(e)(**{**vars(e), "tokens": tuple(tokens)})
+def with_comma(e):
+    return replace(e, tokens=(*e.tokens[:3], ",", *e.tokens[4:]))
 
 
 @pytest.mark.parametrize("masking", module.MASKINGS)
@@ -120,31 +101,28 @@ def test_the_claim_compares_layers_with_the_largest():
     values = np.full((12, 4, 6, 2), 5.0)
     values[:, 0] = np.array([1, 2, 0.3, 0.1, 0.1, 0.02])[:, None] * generator.uniform(0.9, 1.1, (12, 6, 2))
     table = claims_frame(values, independent_units([f"d{k // 3}" for k in range(12)], "segments"), 200, 0)
-    assert table["layer"].tolist() == [3, 4, 5, 6]
     means = values[:, 0].mean(axis=(0, 2))
     assert table["ratio"].tolist() == pytest.approx((means / means.max())[2:].tolist())
     assert ((table["ci_low"] < table["ratio"]) & (table["ratio"] < table["ci_high"])).all()
-    assert set(zip(table["level"], table["unit"], table["units"], table["n"], strict=True)) == {
-        (1 - 0.05 / 4, "documents", 4, 12)
-    }
-    assert claims_frame(values * np.nan, independent_units([None] * 12, "segments"), 100, 0).empty
-
-
-@pytest.mark.parametrize(("layers", "first"), [(1, 1), (2, 1), (6, 3), (12, 5), (24, 10)])
-def test_the_claim_starts_in_layer_5_of_12(layers, first):
-    table = claims_frame(np.ones((4, 4, layers, 2)), independent_units([None] * 4, "segments"), 100, 0)
-    assert table["layer"].tolist() == list(range(first, layers + 1))
+    facts = table[["level", "unit", "units", "n"]].drop_duplicates().to_numpy().tolist()
+    assert facts == [[1 - 0.05 / 4, "documents", 4, 12]]
+    segments = independent_units([None] * 12, "segments")
+    assert claims_frame(values * np.nan, segments, 100, 0).empty
+    # It starts in layer 5 of 12.
+    for layers, first in ((1, 1), (2, 1), (6, 3), (12, 5), (24, 10)):
+        table = claims_frame(np.ones((12, 4, layers, 2)), segments, 100, 0)
+        assert table["layer"].tolist() == list(range(first, layers + 1))
 
 
 def test_tables(tmp_path):
-    examples = [with_comma(e) for e in EXAMPLES]
+    examples = [with_comma(example(k, 7 + k % 4)) for k in range(10)]
     entry = setup(tmp_path, "bert", examples)
     head, facts = prepare(tmp_path, entry, steps=3)
     card = read_card(tmp_path / "card.json")
     tables = gradients(entry, card, read_mlm_head(str(head)), examples, 100, 0)
     table = tables["gradients"]
-    assert len(table) == 2 * 3 * 3 * 4 * LAYERS * HEADS
-    assert (set(table["n"]), set(table["mlm_head"])) == ({4}, {facts.words})
+    assert len(table) == 2 * 2 * 3 * 4 * LAYERS * HEADS
+    assert (set(table["n"]), set(table["mlm_head"])) == ({10}, {facts.words})
     assert ((table["ci_low"] <= table["value"]) & (table["value"] <= table["ci_high"])).all()
     by_measure = segment_gradients(load_masked_model(entry, head, facts), card, examples, "masked", 0)
     shown = table.query("masking == 'masked' and rows == 'all' and measure == 'per_query' and target == 'punct'")["value"]
@@ -155,11 +133,8 @@ def test_tables(tmp_path):
     assert ratios.to_numpy() == pytest.approx((of_sep / of_sep.max())[ratios.index - 1], rel=1e-4)
     with pytest.raises(AtlasError, match="no segment to compute gradients on"):
         gradients(entry, card, read_mlm_head(str(head)), [], 100, 0)
-
-
-def test_a_model_without_mask_gives_empty_tables_and_a_figure_that_says_so(tmp_path):
-    entry = setup(tmp_path, "gpt2", EXAMPLES, mask=None)
-    head, _ = prepare(tmp_path, entry)
-    tables = gradients(entry, read_card(tmp_path / "card.json"), read_mlm_head(str(head)), EXAMPLES, 100, 0)
+    without_mask = setup(tmp_path, "gpt2", EXAMPLES, mask=None)
+    head, _ = prepare(tmp_path, without_mask)
+    tables = gradients(without_mask, read_card(tmp_path / "card.json"), read_mlm_head(str(head)), EXAMPLES, 100, 0)
     assert all(frame.empty for frame in tables.values())
     assert "no [MASK]" in figure3(tables["gradients"]).figure.axes[0].texts[0].get_text()

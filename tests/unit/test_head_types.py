@@ -11,25 +11,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from attention_atlas.attention.cache import CachedExample
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.head_types import (
-    DEFAULT,
-    FEATURES,
-    TYPES,
-    UNNAMED,
-    FeatureOptions,
-    alternatives,
-    clusters,
-    distance_features,
-    feature_of_cells,
-    fits,
-    matched,
-    mean_features,
-    names,
-    nearest_clusters,
-    profiles,
-    special_columns,
-    types_of,
-)
+from attention_atlas.methods import head_types
+from attention_atlas.methods.head_types import DEFAULT, FEATURES, TYPES, UNNAMED, alternatives, feature_of_cells, fits
 from attention_atlas.studies.guan2020.types import HALVES, consistent_in_all, halved_labels, pairwise_agreement
 
 # Mass on special tokens, near, far.
@@ -58,27 +41,10 @@ def test_features_equal_the_equation_and_sum_to_one(options, n):
     generator = np.random.default_rng(n)
     special = generator.integers(-1, 4, n)
     maps = generator.dirichlet(np.ones(n), (2, 3, n))
-    features = distance_features(maps, feature_of_cells(special, options))
+    features = head_types.distance_features(maps, feature_of_cells(special, options))
     expected = [[slow(maps[i, j], special, options) for j in range(3)] for i in range(2)]
     assert features == pytest.approx(np.asarray(expected), abs=1e-6)
     assert features.sum(axis=-1) == pytest.approx(1, abs=1e-5)
-
-
-def test_readings_differ_where_the_text_is_open():
-    special = np.full(16, -1)
-    # One token away is 16 * 1 / 16 = 1: window 1 rounded down, window 0 rounded up.
-    assert FEATURES[feature_of_cells(special, FeatureOptions("floor"))[0, 1]] == "window_1"
-    assert FEATURES[feature_of_cells(special, FeatureOptions("ceil"))[0, 1]] == "window_0"
-    special[3] = 1
-    assert FEATURES[feature_of_cells(special, DEFAULT)[3, 3]] == "sep"
-    assert FEATURES[feature_of_cells(special, FeatureOptions(diagonal="self"))[3, 3]] == "self"
-    assert FEATURES[feature_of_cells(special, FeatureOptions(diagonal="self"))[2, 3]] == "sep"
-
-
-def test_special_tokens_are_known_by_their_pieces():
-    tokens = ("[CLS]", "hi", ",", "there", ".", "##.", "[SEP]", "Ġ,", "[SEP]")
-    assert special_columns(tokens, "[CLS]", "[SEP]").tolist() == [0, -1, 2, -1, 3, -1, 1, 2, 1]
-    assert special_columns(("a", "."), None, None).tolist() == [-1, 3]
 
 
 def cached(n, record, level="tokens"):
@@ -89,14 +55,18 @@ def cached(n, record, level="tokens"):
 
 def test_one_pass_gives_all_options():
     examples = [cached(5, 0), cached(9, 1)]
-    features = mean_features(examples, "[CLS]", "[SEP]", alternatives())
-    special = special_columns(examples[1].tokens, "[CLS]", "[SEP]")
-    alone = distance_features(examples[1].maps, feature_of_cells(special, alternatives()[2]))
+    features = head_types.mean_features(examples, "[CLS]", "[SEP]", alternatives())
+    special = head_types.special_columns(examples[1].tokens, "[CLS]", "[SEP]")
+    alone = head_types.distance_features(examples[1].maps, feature_of_cells(special, alternatives()[2]))
     assert (features[2, 1] == alone).all()
+    # Special tokens are known by their pieces.
+    tokens = ("[CLS]", "hi", ",", "there", ".", "##.", "[SEP]", "Ġ,", "[SEP]")
+    assert head_types.special_columns(tokens, "[CLS]", "[SEP]").tolist() == [0, -1, 2, -1, 3, -1, 1, 2, 1]
+    assert head_types.special_columns(("a", "."), None, None).tolist() == [-1, 3]
     with pytest.raises(AtlasError, match="no example to measure"):
-        mean_features([], "[CLS]", "[SEP]", [DEFAULT])
+        head_types.mean_features([], "[CLS]", "[SEP]", [DEFAULT])
     with pytest.raises(AtlasError, match="level: tokens"):
-        mean_features([cached(5, 0, "words")], "[CLS]", "[SEP]", [DEFAULT])
+        head_types.mean_features([cached(5, 0, "words")], "[CLS]", "[SEP]", [DEFAULT])
 
 
 def feature(special, near, far):
@@ -114,19 +84,19 @@ def planted(noise=0.01, seed=0):
 @pytest.mark.parametrize("method", ["kmeans", "mixture"])
 def test_planted_types_are_found_and_named(method):
     features, kinds = planted()
-    labels, means = clusters(features, 4, 0, method)
-    named = names(means)
+    labels, means = head_types.clusters(features, 4, 0, method)
+    named = head_types.names(means)
     assert [named[k] for k in labels] == kinds
     assert means[labels[0]] == pytest.approx(features[labels == labels[0]].mean(axis=0))
     others, other_kinds = planted(noise=0.02, seed=5)
-    assert list(nearest_clusters(others, features, kinds)) == other_kinds
+    assert list(head_types.nearest_clusters(others, features, kinds)) == other_kinds
 
 
 def test_names_are_the_best_of_all_namings():
     for seed in range(20):
         means = np.random.default_rng(seed).dirichlet(np.ones(len(FEATURES)), 4)
         table = fits(means)
-        assigned = [TYPES.index(name) for name in names(means)]
+        assigned = [TYPES.index(name) for name in head_types.names(means)]
         best = max(sum(table[k, naming[k]] for k in range(4)) for naming in itertools.permutations(range(4)))
         assert sum(table[k, assigned[k]] for k in range(4)) == pytest.approx(best)
 
@@ -144,49 +114,42 @@ def test_names_are_the_best_of_all_namings():
 )
 def test_a_cluster_fits_the_types_whose_parts_of_attention_are_largest(special, near, far, fitting):
     mean = feature(special, near, far)[None]
-    assert profiles(mean)[0] == pytest.approx([special, near, far])
+    assert head_types.profiles(mean)[0] == pytest.approx([special, near, far])
     assert {name for name, fit in zip(TYPES, fits(mean)[0], strict=True) if fit > 1e-9} == fitting
     assert fits(feature(0.2, 0.1, 0.7)[None])[0] == pytest.approx([0.5, 0.1, -0.5, -0.6])
 
 
 def test_a_cluster_that_does_not_fit_what_is_left_is_unnamed():
     features, kinds = planted()
-    types = types_of(features, 0)
-    assert list(types.names) == list(types.clusters) == kinds
     # Instead of both special and far tokens the second cluster looks at near ones as well, less than the diagonal heads do.
     features[np.asarray(kinds) == "dense_vertical"] = feature(0.32, 0.45, 0.23)
-    types = types_of(features, 0)
+    types = head_types.types_of(features, 0)
     assert list(types.clusters) == kinds
     assert list(types.names) == [UNNAMED if kind == "dense_vertical" else kind for kind in kinds]
-
-
-def test_clusters_get_the_names_by_which_they_are_judged():
-    """The third has the largest special share of the four, but far tokens have nearly as much: dense and vertical."""
-    mixed = [(0.14, 0.16, 0.7), (0.27, 0.49, 0.24), (0.45, 0.16, 0.39), (0.18, 0.71, 0.11)]
-    means = np.asarray([feature(*shares) for shares in mixed])
-    assert names(means) == ("dense", "vertical", "dense_vertical", "diagonal")
+    # The third has the largest special share of the four, but far tokens have nearly as much: dense and vertical.
+    means = [feature(*shares) for shares in [(0.14, 0.16, 0.7), (0.27, 0.49, 0.24), (0.45, 0.16, 0.39), (0.18, 0.71, 0.11)]]
     features = np.repeat(means, 5, axis=0) + 1e-4 * np.random.default_rng(0).random((20, len(FEATURES)))
-    assert list(types_of(features, 0).names[::5]) == ["dense", UNNAMED, "dense_vertical", "diagonal"]
+    assert list(head_types.types_of(features, 0).names[::5]) == ["dense", UNNAMED, "dense_vertical", "diagonal"]
 
 
 def test_a_tie_is_refused_unless_it_is_between_names_that_fit_no_cluster():
     with pytest.raises(AtlasError, match="two namings fit equally well"):
-        names(np.asarray([feature(0.3, 0.3, 0.4)] * 4))
+        head_types.names(np.asarray([feature(0.3, 0.3, 0.4)] * 4))
     # The last two fit neither of the remaining types, and both by the same margin.
     means = np.asarray([feature(*shares) for shares in [(0.1, 0.1, 0.8), (0.1, 0.8, 0.1), (0.1, 0.6, 0.3), (0.15, 0.55, 0.3)]])
     assert fits(means)[2:, 1] == pytest.approx(fits(means)[2:, 2])
-    assert names(means)[:2] == ("dense", "diagonal")
+    assert head_types.names(means)[:2] == ("dense", "diagonal")
     with pytest.raises(AtlasError, match="heads that are all alike have no types"):
-        types_of(np.full((6, len(FEATURES)), 1 / len(FEATURES)), 0)
+        head_types.types_of(np.full((6, len(FEATURES)), 1 / len(FEATURES)), 0)
     with pytest.raises(AtlasError, match="3 heads cannot be grouped into 4 clusters"):
-        clusters(planted()[0][:3], 4, 0)
+        head_types.clusters(planted()[0][:3], 4, 0)
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
 def test_matching_is_the_best_renumbering(pairs):
     labels, reference = (np.asarray(side) for side in zip(*pairs, strict=True))
-    renumbered = matched(labels, reference, 4)
+    renumbered = head_types.matched(labels, reference, 4)
     best = max((np.asarray(p)[labels] == reference).mean() for p in itertools.permutations(range(4)))
     assert (renumbered == reference).mean() == pytest.approx(best)
     assert adjusted_rand_score(renumbered, labels) == 1
@@ -199,7 +162,7 @@ def test_planted_types_are_stable_and_others_are_not(halve):
     labels = halved_labels(examples, halve, 4, 5, 0)
     assert labels.shape == (5, len(kinds))
     assert (pairwise_agreement(labels, 4) == 1).all()
-    assert consistent_in_all(labels, clusters(features, 4, 0)[0], 4) == 1
+    assert consistent_in_all(labels, head_types.clusters(features, 4, 0)[0], 4) == 1
     assert (halved_labels(examples, halve, 4, 5, 0) == labels).all()
     noise = np.random.default_rng(0).random((6, *features.shape))
     assert pairwise_agreement(halved_labels(noise, halve, 4, 5, 0), 4).mean() < 0.9

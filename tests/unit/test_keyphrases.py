@@ -18,14 +18,16 @@ def phrases_of(document):
     return [" ".join(document.words[start:stop]) for start, stop in spans_of(document.tags)]
 
 
+def written(root, files):
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(content, encoding="utf-8", newline="")
+    return root
+
+
 def folder(tmp_path, texts, keys):
-    for name, content in texts.items():
-        (tmp_path / "set/docsutf8").mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"set/docsutf8/{name}.txt").write_text(content, encoding="utf-8")
-    for name, content in keys.items():
-        (tmp_path / "set/keys").mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"set/keys/{name}.key").write_text(content, encoding="utf-8")
-    return tmp_path / "set"
+    files = {f"docsutf8/{name}.txt": content for name, content in texts.items()}
+    return written(tmp_path / "set", files | {f"keys/{name}.key": content for name, content in keys.items()})
 
 
 def packed(path):
@@ -44,18 +46,11 @@ def test_every_place_of_a_phrase_is_tagged_and_longer_ones_go_first():
     assert document.tags == tuple("O B I I O O B I O O B".split())
     assert document.absent == ("lorry",)
     assert document.phrases == ("red car", "Car", "big red car", "lorry")
-
-
-def test_a_phrase_within_longer_ones_is_present():
-    document = located("d", "big red car".split(), ["red car", "big red car"], stemmed=False)
-    assert phrases_of(document) == ["big red car"]
-    assert document.absent == ()
-
-
-def test_phrases_that_differ_in_case_alone_are_one():
-    document = located("d", ["Graph", "x"], ["graph", "Graph", "", "  "], stemmed=False)
-    assert document.phrases == ("graph",)
-    assert document.tags == ("B", "O")
+    # A phrase within longer ones is present; phrases that differ in case alone are one.
+    document = located("d", "big red car".split(), ["red car", "big red car", "Red car", "", "  "], stemmed=False)
+    assert (phrases_of(document), document.absent, len(document.phrases)) == (["big red car"], (), 2)
+    spans = {"OBIO": [(1, 3)], "BB": [(0, 1), (1, 2)], "IOI": [(0, 1), (2, 3)], "": [], "BIOI": [(0, 2), (3, 4)]}
+    assert {tags: spans_of(tags) for tags in spans} == spans
 
 
 def test_stems_find_other_forms(tmp_path):
@@ -67,23 +62,18 @@ def test_stems_find_other_forms(tmp_path):
     assert stemmed.absent == ()
 
 
-def test_an_archive_is_its_folder(tmp_path):
+def test_an_archive_is_its_folder_without_attribute_files_of_macos(tmp_path, caplog):
+    caplog.set_level("INFO")
     path = folder(tmp_path, {"b": TEXT, "a": "One two."}, {"b": "half-metallic\n", "a": "two\n\n"})
     documents = list(keyphrases_records(path))
     assert [document.id for document in documents] == ["a", "b"]
     # Hyphens are separate words in text and phrase.
     assert phrases_of(documents[1]) == ["half - metallic"]
-    assert list(keyphrases_records(packed(path))) == documents
-
-
-def test_attribute_files_of_macos_are_ignored_and_counted(tmp_path, caplog):
-    caplog.set_level("INFO")
-    path = folder(tmp_path, {"1": TEXT}, {"1": "conducts\n"})
     archive = packed(path)
     with zipfile.ZipFile(archive, "a") as out:
         for name in ("__MACOSX/name/docsutf8/._1.txt", "__MACOSX/name/keys/._1.key", "name/docsutf8/._2.txt"):
             out.writestr(name, b"\x00\x05\x16\x07")
-    assert list(keyphrases_records(archive)) == list(keyphrases_records(path))
+    assert list(keyphrases_records(archive)) == documents
     assert f"{archive}: 3 attribute files of macOS (._*) are ignored" in caplog.text
 
 
@@ -95,67 +85,42 @@ def test_lines_have_texts_and_phrases(tmp_path):
     assert (first.id, second.id) == ("x", "2")
     assert first.tags == ("O", "B", "I", "O")
     assert (first.phrases, first.absent) == (("red car", "bus"), ("bus",))
-
-
-@pytest.mark.parametrize(
-    ("tags", "spans"),
-    [("OBIO", [(1, 3)]), ("BB", [(0, 1), (1, 2)]), ("IOI", [(0, 1), (2, 3)]), ("", []), ("BIOI", [(0, 2), (3, 4)])],
-)
-def test_tags_are_spans(tags, spans):
-    assert spans_of(tags) == spans
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"text": "a"}, "'keyphrases' a list of phrases"),
-        ({"text": 3, "keyphrases": []}, "'text' must be a string"),
-    ],
-)
-def test_malformed_lines_are_named(tmp_path, row, message):
-    path = tmp_path / "k.jsonl"
-    path.write_text("\n" + json.dumps(row) + "\n", encoding="utf-8")
-    with pytest.raises(AtlasError) as error:
-        list(keyphrases_records(path))
-    assert message in str(error.value)
-    assert "k.jsonl:2: " in str(error.value)
+    for row, message in (
+        ({"text": "a"}, r"k\.jsonl:2: .*'keyphrases' a list of phrases"),
+        ({"text": 3, "keyphrases": []}, r"k\.jsonl:2: .*'text' must be a string"),
+    ):
+        path.write_text("\n" + json.dumps(row) + "\n", encoding="utf-8")
+        with pytest.raises(AtlasError, match=message):
+            list(keyphrases_records(path))
 
 
 def test_missing_and_damaged_files_are_named(tmp_path):
-    with pytest.raises(AtlasError, match=r"document a has no keys/a\.key"):
-        list(keyphrases_records(folder(tmp_path / "one", {"a": "x", "b": "y"}, {"b": "y"})))
-    with pytest.raises(AtlasError, match=r"document c has no docsutf8/c\.txt"):
-        list(keyphrases_records(folder(tmp_path / "two", {"b": "y"}, {"b": "y", "c": "z"})))
     (tmp_path / "empty").mkdir()
-    with pytest.raises(AtlasError, match="there is no document here"):
-        list(keyphrases_records(tmp_path / "empty"))
-    path = folder(tmp_path / "three", {"a": TEXT * 20}, {"a": "half"})
-    archive = packed(path)
-    raw = bytearray(archive.read_bytes())
+    path = folder(tmp_path / "zip", {"a": TEXT * 20}, {"a": "half"})
+    broken_zip, broken_tar = packed(path), tarred(inspec(tmp_path))
+    raw = bytearray(broken_zip.read_bytes())
     raw[60] ^= 255
-    archive.write_bytes(raw)
-    with pytest.raises(AtlasError, match="the archive is damaged"):
-        list(keyphrases_records(archive))
+    broken_zip.write_bytes(raw)
+    broken_tar.write_bytes(broken_tar.read_bytes()[:-200])
     (path / "docsutf8/a.txt").write_bytes(b"ok \xff")
-    with pytest.raises(AtlasError, match=r"docsutf8/a\.txt: byte 4 \(0xff\) is not UTF-8"):
-        list(keyphrases_records(path))
+    for place, message in (
+        (folder(tmp_path / "one", {"a": "x", "b": "y"}, {"b": "y"}), r"document a has no keys/a\.key"),
+        (folder(tmp_path / "two", {"b": "y"}, {"b": "y", "c": "z"}), r"document c has no docsutf8/c\.txt"),
+        (tmp_path / "empty", "there is no document here"),
+        (broken_zip, "the archive is damaged"),
+        (broken_tar, r"Hulth2003\.tar\.gz: the archive is damaged"),
+        (path, r"docsutf8/a\.txt: byte 4 \(0xff\) is not UTF-8"),
+    ):
+        with pytest.raises(AtlasError, match=message):
+            list(keyphrases_records(place))
 
 
 @pytest.mark.parametrize(
     ("files", "expected"),
     [
         (
-            {
-                "train/docsutf8/1.txt": "red",
-                "train/keys/1.key": "red",
-                "test/docsutf8/1.txt": "blue",
-                "test/keys/1.key": "blue",
-            },
-            {"test/1": ["blue"], "train/1": ["red"]},
-        ),
-        (
-            {"a/docsutf8/1.txt": "red", "a/keys/1.key": "red", "b/docsutf8/2.txt": "blue", "b/keys/2.key": "blue"},
-            {"1": ["red"], "2": ["blue"]},
+            {f"{part}/{name}": part for part in ("train", "test") for name in ("docsutf8/1.txt", "keys/1.key")},
+            {"test/1": ["test"], "train/1": ["train"]},
         ),
         (
             {"a/docsutf8/1.txt": "red", "b/docsutf8/1.txt": "blue", "a/keys/1.key": "red", "0/keys/1.key": "blue"},
@@ -170,29 +135,25 @@ def test_missing_and_damaged_files_are_named(tmp_path):
     ],
 )
 def test_a_document_has_the_keys_of_its_own_folder(tmp_path, files, expected):
-    for name, content in files.items():
-        (tmp_path / "set" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "set" / name).write_text(content, encoding="utf-8", newline="")
-    for path in (tmp_path / "set", packed(tmp_path / "set")):
+    path = written(tmp_path / "set", files)
+    for place in (path, packed(path)):
         if isinstance(expected, str):
-            with pytest.raises(AtlasError, match=expected if path.is_dir() else "document name/"):
-                list(keyphrases_records(path))
+            with pytest.raises(AtlasError, match=expected if place.is_dir() else "document name/"):
+                list(keyphrases_records(place))
         else:
-            documents = {document.id.removeprefix("name/"): phrases_of(document) for document in keyphrases_records(path)}
+            documents = {document.id.removeprefix("name/"): phrases_of(document) for document in keyphrases_records(place)}
             assert documents == expected
 
 
-def inspec(tmp_path, numbers=("100", "1461", "193", "415", "999")):
+def inspec(tmp_path):
     """Hulth's layout: abstracts over several lines, phrases between semicolons that go over lines."""
-    place = tmp_path / "Hulth2003"
-    for number in numbers:
-        folder = place / ("Test" if number == "193" else "Training")
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{number}.abstr").write_text(f"Title {number}\n\tof two lines\nRed cars\n\tare driven.\n", encoding="utf-8")
-        (folder / f"{number}.uncontr").write_text("red\n\tcars; two lines\n", encoding="utf-8")
-        (folder / f"{number}.contr").write_text("road vehicles; Two Lines\n", encoding="utf-8")
-        (folder / f"._{number}.abstr").write_bytes(b"\xb0\x00")
-    return place
+    files = {"abstr": "Title {}\n\tof two lines\nRed cars\n\tare driven.\n", "uncontr": "red\n\tcars; two lines\n"}
+    files |= {"contr": "road vehicles; Two Lines\n"}
+    folders = {"193": "Test"} | dict.fromkeys(("100", "1461", "415", "999"), "Training")
+    return written(
+        tmp_path / "Hulth2003",
+        {f"{place}/{n}.{kind}": text.format(n) for n, place in folders.items() for kind, text in files.items()},
+    )
 
 
 def tarred(place):
@@ -234,10 +195,3 @@ def test_the_splits_of_inspec_share_no_document():
         assert sum(first <= name <= last for first, last in ranges) <= 1, name
     in_none = [name for name in map(str, range(1, 1000)) if not any(first <= name <= last for first, last in ranges)]
     assert in_none == []
-
-
-def test_a_damaged_tar_names_itself(tmp_path):
-    archive = tarred(inspec(tmp_path))
-    archive.write_bytes(archive.read_bytes()[:-200])
-    with pytest.raises(AtlasError, match=r"Hulth2003\.tar\.gz: the archive is damaged"):
-        list(keyphrases_records(archive))

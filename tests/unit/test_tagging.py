@@ -1,6 +1,5 @@
 """Tags of words: documents as examples, taggers trained and evaluated, heads removed; against loops over single documents."""
 
-import hashlib
 import json
 from dataclasses import replace
 
@@ -13,35 +12,29 @@ from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertForTokenClassification, BertModel
 
 from attention_atlas.attention.batches import model_inputs
-from attention_atlas.attention.engine import install
+from attention_atlas.attention.engine import install, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import SPECIAL, WordPieces
 from attention_atlas.corpora.examples import Example, ExampleBuilder, build_shard, read_examples, write_examples
 from attention_atlas.corpora.keyphrases import KeyphraseDocument, document_example, located
 from attention_atlas.corpora.layers import Keyphrase
-from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
 from attention_atlas.models.fine_tuning import fine_tune
 from attention_atlas.models.loading import describe, load_trained
 from attention_atlas.models.task_heads import TAGS, UNCOUNTED, first_pieces, gold_tags, tag_loss, tag_numbers, tags_under
-from attention_atlas.studies.stefanik2021.removal import removal
-from attention_atlas.studies.stefanik2021.scores import f1_of, token_counts
+from attention_atlas.studies.stefanik2021.removal import f1_of, removal, token_counts
 
 PAD, HEADS, LAYERS = 0, 2, 2
 
 
 def example(record, size, tags=None):
     """Words of one piece, but every third of two."""
-    word, chance = [SPECIAL], np.random.default_rng(record)
-    for k in range(size):
-        word += [k] * (2 if k % 3 == 2 else 1)
-    word.append(SPECIAL)
-    ids = (2, *(int(k) for k in chance.integers(5, 50, len(word) - 2)), 3)
+    chance = np.random.default_rng(record)
+    word = (SPECIAL, *(k for k in range(size) for _ in range(2 if k % 3 == 2 else 1)), SPECIAL)
+    ids = (2, *chance.integers(5, 50, len(word) - 2).tolist(), 3)
     tags = tags or tuple(chance.choice(list("BIO"), size))
-    return Example(
-        record, f"d{record}", ids, (0,) * len(ids), tuple(map(str, ids)), tuple(word), tuple("w" * size), {"tags": tags}
-    )
+    return Example(record, f"d{record}", ids, (0,) * len(ids), tuple(map(str, ids)), word, tuple("w" * size), {"tags": tags})
 
 
 @pytest.fixture(scope="module")
@@ -66,25 +59,17 @@ def test_the_first_piece_of_a_word_has_its_tag():
     numbers = [UNCOUNTED, 0, 1, 2, UNCOUNTED, 0, UNCOUNTED]
     assert tag_numbers(tagged) == numbers
     assert [TAGS[k] for k in numbers if k >= 0] == list("BIOB")
-
-
-def test_without_tags_is_an_error():
-    tagged = example(0, 4)
-    untagged = replace(tagged, layers={})
     with pytest.raises(AtlasError, match="reader keyphrases"):
-        gold_tags(untagged)
+        gold_tags(replace(tagged, layers={}))
 
 
 def slow_tags(model, document, plan=None):
-    from attention_atlas.attention.engine import watch
-
     inputs = model_inputs(model, [document], PAD)
     with torch.no_grad(), watch(model, plan=plan) as session:
         session.batch(inputs["attention_mask"])
         best = model(**inputs).logits[0].argmax(-1)
-    return "".join(
-        TAGS[best[k]] for k in range(len(document.word)) if document.word[k] >= 0 and document.word[k] != document.word[k - 1]
-    )
+    firsts = [k for k, word in enumerate(document.word) if word >= 0 and word != document.word[k - 1]]
+    return "".join(TAGS[best[k]] for k in firsts)
 
 
 def test_tags_under_plans_equal_single_passes(tagger):
@@ -118,27 +103,19 @@ def test_removals_are_ranked_on_development_and_equal_direct_answers(tagger):
         assert row.answer == slow_tags(tagger, EXAMPLES[row.record], plan)
         assert row.expected == "".join(gold_tags(EXAMPLES[row.record]))
     # The order by hand: those whose removal helps most on development go first.
-    dev = single[single["split"] == "development"]
-    scores = {
-        key: float(f1_of(np.sum([token_counts(a, e) for a, e in zip(rows["answer"], rows["expected"], strict=True)], axis=0)))
-        for key, rows in dev.groupby(["layer", "head"])
+    f1 = {
+        key: float(f1_of(np.sum([token_counts(*pair) for pair in zip(rows["answer"], rows["expected"], strict=True)], axis=0)))
+        for key, rows in single[single["split"] == "development"].groupby(["layer", "head"])
     }
-    heads = [(layer, head) for layer in (1, 2) for head in (1, 2)]
-    order = sorted(heads, key=lambda key: (-(scores[key] - scores[0, 0]), heads.index(key)))
-    half = table[(table["order"] == "worst_to_best") & (table["count"] == 2)]
+    del f1[0, 0]
     plan = Plan()
-    for layer, head in order[:2]:
+    for layer, head in sorted(f1, key=lambda key: (-f1[key], key))[:2]:
         plan = plan.zero(layer - 1, head - 1)
-    for row in half.itertuples():
+    for row in table[(table["order"] == "worst_to_best") & (table["count"] == 2)].itertuples():
         assert row.answer == slow_tags(tagger, EXAMPLES[row.record], plan)
-    assert set(table[table["split"] == "test"]["order"]) == {
-        "one",
-        "worst_to_best",
-        "importance",
-        "worst_to_best_on_test",
-        "random",
-    }
-    assert set(table[table["split"] == "development"]["order"]) == {"one", "worst_to_best"}
+    orders = table.groupby("split")["order"].unique().map(set)
+    assert orders["development"] == {"one", "worst_to_best"}
+    assert orders["test"] == {"one", "worst_to_best", "importance", "worst_to_best_on_test", "random"}
     assert sorted(table[table["order"] == "random"]["draw"].unique()) == [0, 1]
     assert sorted(table[table["order"] == "worst_to_best"]["count"].unique()) == [0, 2, 4]
 
@@ -155,33 +132,25 @@ def test_a_document_becomes_an_example_and_comes_back_from_parquet(tmp_path):
     assert built.keyphrases == (Keyphrase("the cats", True), Keyphrase("dog", False))
     write_examples(tmp_path / "e.parquet", [built])
     assert list(read_examples([tmp_path / "e.parquet"])) == [built]
-
-
-def test_documents_too_long_are_dropped_or_cut_after_a_whole_word(tmp_path):
-    document = located("d", "the cats . the cat the cats".split(), ["the cat", "cats"], stemmed=False)
-    dropped = built_from(document, tmp_path, 7)
-    assert isinstance(dropped, Dropped)
-    assert dropped.reason == "too long"
-    cut = built_from(document, tmp_path, 7, "truncate")
-    assert len(cut.input_ids) <= 7
-    assert cut.words == ("the", "cats", ".", "the")
-    assert cut.layers["tags"] == document.tags[:4]
-    assert cut.keyphrases == (Keyphrase("the cat", False), Keyphrase("cats", True)), "what is cut away is absent"
-
-
-def test_words_without_pieces_are_left_out_and_phrases_go_on(tmp_path):
+    # Words without pieces are left out, and phrases go on.
     odd = "\u200b"
     document = KeyphraseDocument("d", ("the", odd, "cat", odd, "cats"), tuple("OBIIB"), ("x cat",), ())
     built = built_from(document, tmp_path, 64)
-    assert built.words == ("the", "cat", "cats")
-    assert built.layers["tags"] == tuple("OBB")
-    nothing = KeyphraseDocument("d", (odd,), ("B",), ("x",), ())
-    assert built_from(nothing, tmp_path, 64) == Dropped("d", "text without tokens")
+    assert (built.words, built.layers["tags"]) == (("the", "cat", "cats"), tuple("OBB"))
+    for document, reason in (
+        (KeyphraseDocument("d", (odd,), ("B",), ("x",), ()), "text without tokens"),
+        (located("d", ["the"], [], stemmed=False), "no keyphrases"),
+        (located("d", ["the"] * 9, ["the"], stemmed=False), "too long"),
+    ):
+        assert built_from(document, tmp_path, 7).reason == reason
 
 
-def test_a_document_without_phrases_is_dropped(tmp_path):
-    document = located("d", ["the"], [], stemmed=False)
-    assert built_from(document, tmp_path, 8) == Dropped("d", "no keyphrases")
+def test_documents_too_long_are_cut_after_a_whole_word(tmp_path):
+    document = located("d", "the cats . the cat the cats".split(), ["the cat", "cats"], stemmed=False)
+    cut = built_from(document, tmp_path, 7, "truncate")
+    assert len(cut.input_ids) <= 7
+    assert (cut.words, cut.layers["tags"]) == (("the", "cats", ".", "the"), document.tags[:4])
+    assert cut.keyphrases == (Keyphrase("the cat", False), Keyphrase("cats", True)), "what is cut away is absent"
 
 
 def test_a_tagger_learns_and_is_the_same_for_the_same_seed(tmp_path):
@@ -191,34 +160,30 @@ def test_a_tagger_learns_and_is_the_same_for_the_same_seed(tmp_path):
     torch.manual_seed(0)
     size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
     BertModel(BertConfig(vocab_size=80, max_position_embeddings=64, **size)).save_pretrained(tmp_path)
-    shape = {"layers": 2, "heads": 2, "hidden_size": 32}
-    entry = {"source": {"path": str(tmp_path)}, **shape, "init": "pretrained", "seed": 0, "dtype": "float32"}
+    entry = {"source": {"path": str(tmp_path)}, "layers": 2, "heads": 2, "hidden_size": 32, "init": "pretrained"}
+    entry |= {"seed": 0, "dtype": "float32"}
     describe("tiny", entry, tmp_path / "card.json", tmp_path / "pieces.json")
     # The key is always what follows "the".
-    lines = [
-        {"id": a, "text": f"{b} the {a} {c} ." + " ." * "bcd".find(a), "keyphrases": [a]}
-        for a, b, c in ("bcd", "cdb", "dbc", "fgh", "ghf", "hfg")
-    ]
-    (tmp_path / "raw.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines * 4))
+    texts = {a: f"{b} the {a} {c} ." + " ." * "bcd".find(a) for a, b, c in ("bcd", "cdb", "dbc", "fgh", "ghf", "hfg")}
+    lines = [json.dumps({"id": key, "text": text, "keyphrases": [key]}) + "\n" for key, text in texts.items()]
+    (tmp_path / "raw.jsonl").write_text("".join(lines * 4))
     corpus = {"reader": "keyphrases", **KEYPHRASES, "overlong": "drop", **FILE_ORDER, "max_tokens": 16, "shard": 24}
-    out = tmp_path / "examples.parquet", tmp_path / "dropped.tsv"
-    build_shard(corpus, tmp_path / "raw.jsonl", tmp_path / "pieces.json", 64, 0, *out)
+    shard = tmp_path / "examples.parquet"
+    build_shard(corpus, tmp_path / "raw.jsonl", tmp_path / "pieces.json", 64, 0, shard, tmp_path / "dropped.tsv")
     training = {"epochs": 8, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1}
     training |= {"task": "tags", "regression": False, "optimiser": "adamw"}
-    digests = []
-    for name in ("a", "b"):
-        folder = tmp_path / name
-        fine_tune(entry, tmp_path / "card.json", [out[0]], 24, training, 1, folder, tmp_path / f"{name}.tsv")
-        digests.append(hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest())
-    assert digests[0] == digests[1]
+
+    def tuned(name, limit=24, **changes):
+        settings = training | changes
+        fine_tune(entry, tmp_path / "card.json", [shard], limit, settings, 1, tmp_path / name, tmp_path / f"{name}.tsv")
+        return (tmp_path / name / "model.safetensors").read_bytes()
+
+    assert tuned("a") == tuned("b")
     model = load_trained(entry | {"source": {"path": str(tmp_path / "a")}}, "tags")
-    examples = list(read_examples([out[0]]))
+    examples = list(read_examples([shard]))
     (answers,) = tags_under(model, examples, [], PAD)
     counts = np.sum([token_counts(a, "".join(gold_tags(e))) for a, e in zip(answers, examples, strict=True)], axis=0)
     assert f1_of(counts) > 0.8
-    whole = training | {"dropout": 0.0, "batch": 12}
-    assert_parts_give_the_gradient_of_the_batch(
-        lambda: fine_tune(entry, tmp_path / "card.json", [out[0]], 24, whole, 1, tmp_path / "c", tmp_path / "c.tsv")
-    )
+    assert_parts_give_the_gradient_of_the_batch(lambda: tuned("c", dropout=0.0, batch=12))
     with pytest.raises(AtlasError, match="nothing to train on"):
-        fine_tune(entry, tmp_path / "card.json", [out[0]], 0, training, 1, tmp_path / "c", tmp_path / "c.tsv")
+        tuned("c", limit=0)

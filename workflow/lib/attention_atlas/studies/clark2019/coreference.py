@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.attention.cache import Attention, CachedExample, RepeatedAttention, with_attention
+from attention_atlas.corpora import layers
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.corpora.layers import (
-    BEST_HEAD_RULE,
-    MENTION_TYPES,
-    Features,
-    Mention,
-    agree,
-    census_names,
-    features,
-    mention_type,
-)
+from attention_atlas.corpora.layers import Mention
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.dependency_scoring import ALL
@@ -40,8 +33,7 @@ BASELINES = (NEAREST, HEAD_MATCH, RULE_BASED)
 TO_ANTECEDENT, FROM_ANTECEDENT = "mention_to_antecedent", "antecedent_to_mention"
 DIRECTIONS = (TO_ANTECEDENT, FROM_ANTECEDENT)
 _MASCULINE = frozenset({"he", "him", "his", "himself"})
-
-
+_Description = tuple[Any, ...]  # words of a mention, its head word, and its `Features`
 Options = Mapping[str, Any]
 VALUES: dict[str, tuple[Any, ...]] = {
     "candidates": ("earlier_mentions", "other_mentions", "words"),
@@ -52,12 +44,6 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "word_mode": ("mean", "first", "max"),
 }
 """Choices that the paper leaves open, which the schema of the configuration describes; our reading comes first."""
-
-
-def alternatives(base: Options) -> list[tuple[str, Options]]:
-    """Every option of `base` changed alone: (name, options)."""
-    changes = [(name, value) for name, values in VALUES.items() for value in values]
-    return [(name, {**base, name: value}) for name, value in changes if value != base[name]]
 
 
 def coreference(
@@ -78,15 +64,13 @@ def coreference(
     base, resampling = coreference_options, Resampling(folds, resamples, seed)
     rule = head_rule_for(examples, base["head_rule"])
     variants = [("none", "the run's own", base, rule)]
-    for name, alternative in alternatives(base) if vary_options else ():
-        try:
-            alternative_rule = head_rule_for(examples, alternative["head_rule"])
-        except AtlasError:
-            continue  # a head rule that this corpus does not allow
-        # The rule that `auto` resolves to is the same variant.
-        if name != "head_rule" or alternative_rule != rule:
-            setting = alternative_rule if name == "head_rule" else in_words(alternative[name])
-            variants.append((name, setting, alternative, alternative_rule))
+    for name, value in [(name, value) for name, values in VALUES.items() for value in values] if vary_options else ():
+        if name == "head_rule":
+            # The rule that `auto` resolves to is the same variant.
+            if value in allowed_head_rules(examples) - {rule}:
+                variants.append((name, value, base, value))
+        elif value != base[name]:
+            variants.append((name, in_words(value), {**base, name: value}, rule))
     cached = progress(attention, total=len(examples), label="windows")
     names, settings, choices, rules = zip(*variants, strict=True)
     results = outcomes(examples, cached, choices, rules)
@@ -99,7 +83,7 @@ def coreference(
         "documents": len({e.document for e in examples}),
         "mentions": sum(len(example.mentions or ()) for example in examples),
         "head_rule": rule,
-        "first_names": len(census_names().masculine) + len(census_names().feminine),
+        "first_names": len(layers.census_names().masculine) + len(layers.census_names().feminine),
         "tags": "part of speech" if any("xpos" in e.layers for e in examples) else "surface",
     }
     table = results[0].rows(resampling)
@@ -139,8 +123,8 @@ class Task:
         return (picked >= 0) & self.correct[rows, picked]
 
 
-def head_rule_for(examples: Iterable[Example], requested: str) -> str:
-    """The requested rule, or for `auto` the best that all mentions of the corpus have."""
+def allowed_head_rules(examples: Iterable[Example]) -> set[str]:
+    """Rules by which all mentions of the corpus have a head word."""
     rules = []
     for example in examples:
         if example.mentions is None:
@@ -150,8 +134,13 @@ def head_rule_for(examples: Iterable[Example], requested: str) -> str:
         raise AtlasError(
             "there is no mention in this corpus: every record was dropped (see dropped.tsv), or `limit` is too small."
         )
-    available = set.intersection(*rules)
-    rule = next((name for name in BEST_HEAD_RULE if name in available), "last") if requested == "auto" else requested
+    return set.intersection(*rules)
+
+
+def head_rule_for(examples: Iterable[Example], requested: str) -> str:
+    """The requested rule, or for `auto` the best that all mentions of the corpus have."""
+    available = allowed_head_rules(examples)
+    rule = next((name for name in layers.BEST_HEAD_RULE if name in available), "last") if requested == "auto" else requested
     if rule not in available:
         raise AtlasError(f"head_rule: {rule} needs what this corpus does not have; it allows {', '.join(sorted(available))}.")
     return rule
@@ -184,7 +173,7 @@ def task_of(example: Example, options: Options, rule: str) -> Task:
         allowed = sorted(h for h in described if h != head and (h < head or options["candidates"] == "other_mentions"))
         starts = head == 0 or sentence[head] != sentence[head - 1]
         scored_heads.append(head)
-        types.append(mention_type(example.words[head], tags[head], starts, example.words[mention.start : mention.stop]))
+        types.append(layers.mention_type(example.words[head], tags[head], starts, example.words[mention.start : mention.stop]))
         words = np.arange(n)
         candidates.append(words != head if options["candidates"] == "words" else np.isin(words, allowed))
         correct.append(np.isin(words, list(antecedent_heads)))
@@ -198,33 +187,25 @@ def task_of(example: Example, options: Options, rule: str) -> Task:
     )
 
 
-class _Description(NamedTuple):
-    """What the baselines compare of two mentions."""
-
-    text: str
-    head_word: str
-    features: Features
-
-
 def _describe(mention: Mention, head: int, example: Example, tag: str) -> _Description:
+    """What the baselines compare of two mentions."""
     span = example.words[mention.start : mention.stop]
     # A head word lies outside of the span only in a faulty parse; the last word of the span stands in for it.
     inside = head - mention.start if mention.start <= head < mention.stop else len(span) - 1
-    traits = features(span, inside, tag, mention.entity, census_names())
-    return _Description(" ".join(span).lower(), example.words[head].lower(), traits)
+    traits = layers.features(span, inside, tag, mention.entity, layers.census_names())
+    return " ".join(span).lower(), example.words[head].lower(), traits
 
 
 def _baselines(mention: _Description, head: int, allowed: list[int], described: Mapping[int, list[_Description]]) -> list[int]:
     """The words that `BASELINES` select for one mention, -1 for none: the nearest match, ties to the earlier."""
     by_distance = sorted(allowed, key=lambda k: (abs(k - head), k))
-    sieves: tuple[Callable[[_Description], bool], ...] = (
-        lambda other: other.text == mention.text,
-        lambda other: other.head_word == mention.head_word,
-        lambda other: agree(other.features, mention.features),
-        lambda other: True,
+    same_text, same_head, agreeing = (
+        next((k for k in by_distance if any(matches(other[part], mention[part]) for other in described[k])), -1)
+        for part, matches in enumerate((operator.eq, operator.eq, layers.agree))
     )
-    nearest = [next((k for k in by_distance if any(matches(d) for d in described[k])), -1) for matches in sieves]
-    return [nearest[3], nearest[1], next((k for k in nearest if k >= 0), -1)]
+    nearest = by_distance[0] if by_distance else -1
+    sieves = (same_text, same_head, agreeing, nearest)
+    return [nearest, same_head, next((k for k in sieves if k >= 0), -1)]
 
 
 @dataclass(frozen=True)
@@ -241,7 +222,7 @@ class Outcome:
     @property
     def of_type(self) -> dict[str, Bools]:
         """Column of Table 2, a type or all -> [mention] which mentions belong to it."""
-        return {ALL: np.ones(len(self.type), dtype=bool)} | {name: self.type == name for name in MENTION_TYPES}
+        return {ALL: np.ones(len(self.type), dtype=bool)} | {name: self.type == name for name in layers.MENTION_TYPES}
 
     def rows(self, resampling: Resampling) -> pd.DataFrame:
         """Rows of Table 2."""

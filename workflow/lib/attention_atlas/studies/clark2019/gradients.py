@@ -34,10 +34,9 @@ from attention_atlas.studies.clark2019.claims import first_late_layer
 from attention_atlas.studies.clark2019.head_measures import PREDICTED
 
 MASKINGS = ("masked", "unmasked")
-ALL_ROWS, REACHABLE = "all", "reachable"
-ROWS = (PREDICTED, ALL_ROWS, REACHABLE)
-"""Queries that a mean is over. Reachable: all whose gradient can differ from 0, which in the last layer are those of predicted
-tokens only. This causes a jump there."""
+ALL_ROWS = "all"
+ROWS = (PREDICTED, ALL_ROWS)
+"""Queries that a mean is over."""
 MEASURES = ("per_weight", "per_query", "gradient_x_attention")
 TARGETS = ("sep", "cls", "punct", "other")
 CLAIM_COLUMNS = ("layer", "ratio", "ci_low", "ci_high", "level", "n", *UNIT_COLUMNS)
@@ -65,9 +64,15 @@ def gradients(
     masked_model = mlm_head.load(model, pick_device())
     units = independent_units([example.document for example in examples], "segments")
     values = {masking: segment_gradients(masked_model, card, examples, masking, seed) for masking in MASKINGS}
-    frames = [_frame(of, masking, *key, units, resamples, seed) for masking in MASKINGS for key, of in values[masking].items()]
+    frames = [
+        mean_rows(by_target[:, k], resamples, seed, units).assign(masking=masking, rows=rows, measure=measure, target=target)
+        for masking in MASKINGS
+        for (rows, measure), by_target in values[masking].items()
+        for k, target in enumerate(TARGETS)
+    ]
+    table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True).assign(mlm_head=mlm_head.facts.words)
     claims = claims_frame(values["masked"][PREDICTED, "per_weight"], units, resamples, seed)
-    return {"gradients": pd.concat(frames, ignore_index=True).assign(mlm_head=mlm_head.facts.words), "claims": claims}
+    return {"gradients": table[list(COLUMNS)], "claims": claims}
 
 
 def segment_gradients(
@@ -154,11 +159,7 @@ def _by_class(
                 by_layer[name, "per_weight"].append(gradient / (count * sizes))
                 by_layer[name, "per_query"].append(np.where(sizes > 0, gradient / count, np.nan))
                 by_layer[name, "gradient_x_attention"].append(weighted / (count * sizes))
-    stacked = {key: np.stack(layers, axis=2).astype(np.float64) for key, layers in by_layer.items()}
-    for measure in MEASURES:
-        before, last = stacked[ALL_ROWS, measure][:, :, :-1], stacked[PREDICTED, measure][:, :, -1:]
-        stacked[REACHABLE, measure] = np.concatenate([before, last], axis=2)
-    return stacked
+    return {key: np.stack(layers, axis=2).astype(np.float64) for key, layers in by_layer.items()}
 
 
 def _classes(
@@ -179,15 +180,6 @@ def _classes(
         everywhere[row, :n] = 1
         predicted[row, :n] = masked.chosen
     return columns, {PREDICTED: predicted, ALL_ROWS: everywhere}
-
-
-def _frame(values: Floats, masking: str, rows: str, measure: str, units: Units, resamples: int, seed: int) -> pd.DataFrame:
-    """Means over segments with intervals, one row for each target and head."""
-    frames = [
-        mean_rows(values[:, number], resamples, seed, units).assign(target=target) for number, target in enumerate(TARGETS)
-    ]
-    table = pd.concat([frame for frame in frames if len(frame)], ignore_index=True)
-    return table.assign(masking=masking, rows=rows, measure=measure)[list(COLUMNS[:-1])]
 
 
 def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.DataFrame:

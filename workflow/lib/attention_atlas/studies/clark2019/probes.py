@@ -101,21 +101,6 @@ class Sentence:
     punctuation: npt.NDArray[np.bool_]
 
 
-def laid_out(
-    maps: npt.NDArray[np.float32], cls: npt.NDArray[np.float32], sep: npt.NDArray[np.float32]
-) -> npt.NDArray[np.float32]:
-    """[n, 2 K, n + 2] attention as probes read it: of word i to [CLS], [SEP] and each word (first K), and from them.
-
-    maps: [K, n, n] raw weights from word to word, not renormalised; cls, sep: [2 K, n] attention from each word to [CLS] and to
-    all [SEP] (first K rows), and from them to the word (last K rows); zeros where the model has no such token.
-    """
-    heads, n, _ = maps.shape
-    pairs = np.empty((n, 2 * heads, n + 2), np.float32)
-    pairs[..., 0], pairs[..., 1] = cls.T, sep.T
-    pairs[:, :heads, 2:], pairs[:, heads:, 2:] = maps.transpose(1, 0, 2), maps.transpose(2, 0, 1)
-    return pairs
-
-
 def sentences(
     examples: Iterable[Example],
     cached: Iterable[CachedExample],
@@ -131,26 +116,28 @@ def sentences(
             yield Sentence(
                 example.record,
                 example.words,
-                _pairs(maps, card),
+                laid_out(maps, card),
                 vectors.of(example.words),
                 np.asarray(example.layers["heads"], dtype=np.int64),
                 np.asarray([relation == "punct" for relation in example.layers["relations"]]),
             )
 
 
-def _pairs(cached: CachedExample, card: Card) -> npt.NDArray[np.float32]:
+def laid_out(cached: CachedExample, card: Card) -> npt.NDArray[np.float32]:
+    """[n, 2 K, n + 2] raw attention as probes read it: of word i to [CLS], all [SEP] and each word (first K), and from them.
+
+    Zeros where the model has no such token.
+    """
     by_word = cached.word_maps()
     by_word = by_word.reshape(-1, *by_word.shape[-2:])
-    special = cached.special_units
-    names = np.asarray(cached.words, dtype=object)
-
-    def root(token: str | None) -> npt.NDArray[np.float32]:
-        is_token = special & (names == token)
-        to_token = by_word[:, ~special][..., is_token].sum(-1)
-        from_token = by_word[:, is_token][..., ~special].sum(-2)
-        return np.concatenate([to_token, from_token])
-
-    return laid_out(by_word[:, ~special][..., ~special], root(card.cls), root(card.sep))
+    special, names = cached.special_units, np.asarray(cached.words, dtype=object)
+    maps, n = len(by_word), int((~special).sum())
+    pairs = np.empty((n, 2, maps, n + 2), np.float32)
+    for half, weights in enumerate((by_word[:, ~special], by_word[..., ~special].swapaxes(1, 2))):
+        for column, token in enumerate((card.cls, card.sep)):
+            pairs[:, half, :, column] = weights[..., special & (names == token)].sum(-1).T
+        pairs[:, half, :, 2:] = weights[..., ~special].swapaxes(0, 1)
+    return pairs.reshape(n, 2 * maps, n + 2)
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from attention_atlas.methods import dependency_scoring as scoring
 from attention_atlas.methods.head_relations import head_relations, relation_tests
 from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives, options_of
 from attention_atlas.models.card import Card
-from attention_atlas.published.values import load_published, printed
 from attention_atlas.stats.held_out import Resampling, folds_of, heldout
 from attention_atlas.stats.intervals import bootstrap_ratio
 from attention_atlas.stats.simultaneous import holm
 from attention_atlas.studies.clark2019.claims import noop_frame, relation_claims_frame
 from attention_atlas.studies.clark2019.maps import ChosenHeads, relation_weights
+from attention_atlas.studies.clark2019.tables import published_row
 from attention_atlas.workflow.shown import table
 
 UNIVERSAL = frozenset(("obj", "obl", "case"))
@@ -149,7 +149,7 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
         "accuracy": "Accuracy %",
         "interval": "95 % interval",
         "heldout_accuracy": "Held-out %",
-        "random_heldout_accuracy": "Random weights, held-out %",
+        **({} if random is None else {"random_heldout_accuracy": "Random weights, held-out %"}),
         "baseline_accuracy": "Baseline %",
         "baseline_offset": "Offset",
         "p_holm": "p (Holm)",
@@ -159,8 +159,6 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
         "notebook_accuracy": "Authors' notebook %",
         "notebook_baseline": "Notebook baseline %",
     }
-    if random is None:
-        del columns["random_heldout_accuracy"]
     percent = [name for name in columns if name.endswith(("accuracy", "baseline"))]
     page = frame.assign(
         best=[f"{row.layer}-{row.head}" for row in frame.itertuples()],
@@ -178,16 +176,3 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     ]
     formats = dict.fromkeys(percent, ".1f") | {"baseline_offset": "+d", "p_holm": ".2g", "n": "d"}
     return Table(frame, notes, page, columns, formats)
-
-
-def published_row(relation: str) -> dict[str, Any]:
-    """The published head, accuracy and baseline of a relation, as shares; missing values where nothing was printed."""
-    published = load_published("clark2019")
-    row: dict[str, Any] = {"paper_head": None}
-    for source, item in (("paper", "Table 1"), ("notebook", "notebook Table 1")):
-        for name, column in (("accuracy", "accuracy"), ("baseline", "baseline_accuracy")):
-            value = printed(published, item, column, relation=relation)
-            row[f"{source}_{name}"] = value.value / 100 if value and isinstance(value.value, int | float) else None
-            if (source, name) == ("paper", "accuracy") and value is not None:
-                row["paper_head"] = value.details["head"]
-    return row

@@ -128,6 +128,19 @@ def _paper_accuracy(system: str, mention_type: str) -> float:
     return value.value / 100 if value and isinstance(value.value, int | float) else np.nan
 
 
+def published_row(relation: str) -> dict[str, Any]:
+    """The published head, accuracy and baseline of a relation, as shares; missing values where nothing was printed."""
+    published = load_published("clark2019")
+    row: dict[str, Any] = {"paper_head": None}
+    for source, item in (("paper", "Table 1"), ("notebook", "notebook Table 1")):
+        for name, column in (("accuracy", "accuracy"), ("baseline", "baseline_accuracy")):
+            value = printed(published, item, column, relation=relation)
+            row[f"{source}_{name}"] = value.value / 100 if value and isinstance(value.value, int | float) else None
+            if (source, name) == ("paper", "accuracy") and value is not None:
+                row["paper_head"] = value.details["head"]
+    return row
+
+
 def system_page(frame: pd.DataFrame, group: str, names: Mapping[str, str], heldout_name: str) -> pd.DataFrame:
     """`coreference.system_rows` for a page: a row for each of the systems `names`, with accuracies and intervals in %, and n.
 

@@ -11,51 +11,28 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+from attention_atlas.figures import style
 from attention_atlas.figures.marks import draw_head_grid
-from attention_atlas.figures.style import (
-    BLACK,
-    BLUE,
-    DIVERGING,
-    F1,
-    GREEN,
-    GREY,
-    HEAD,
-    INTERVAL,
-    LAYER,
-    ORANGE,
-    PAGE,
-    PUBLISHED,
-    SEQUENTIAL,
-    SKY,
-    VALUE,
-    VERMILION,
-    DrawnFigure,
-    centred_edges,
-    change,
-    interval_rows,
-    legend_below,
-    page_figure,
-    panels,
-)
+from attention_atlas.figures.style import PAGE, DrawnFigure, page_figure
 from attention_atlas.published.values import published_rows
 from attention_atlas.studies.stefanik2021.head_measures import ATTENTION_METHODS, METHOD_TITLES, removal_caution
 from attention_atlas.workflow.shown import figure
 
 METRIC_TITLES = {"token_f1": "Token F1 (%)", "phrase_f1": "Phrase F1 (%)"}
 ORDERS = {
-    "worst_to_best": ("Worst to best (ranked on development)", BLUE, "o"),
-    "importance": ("Least important first", GREEN, "s"),
-    "worst_to_best_on_test": ("Worst to best, ranked on test (optimistic)", VERMILION, "^"),
-    "random": ("Random orders", GREY, "D"),
+    "worst_to_best": ("Worst to best (ranked on development)", style.BLUE, "o"),
+    "importance": ("Least important first", style.GREEN, "s"),
+    "worst_to_best_on_test": ("Worst to best, ranked on test (optimistic)", style.VERMILION, "^"),
+    "random": ("Random orders", style.GREY, "D"),
 }
 """Order in which heads are removed -> its title, colour and marker."""
 _REDUCTIONS = {"mean": "Mean over query words", "max": "Maximum over query words"}
 _MODELS = {"whole": "Full", "pruned": "Pruned", "pruned_on_test": "Pruned on test\n(optimistic)"}
 _METRICS = {
-    "f1_at_5": ("F1@5", SKY, "o"),
-    "f1_at_10": ("F1@10", BLUE, "s"),
-    "f1_at_m": ("F1@M", ORANGE, "^"),
-    "phrase_f1_all_occurrences": ("phrase F1, all occurrences", VERMILION, "D"),
+    "f1_at_5": ("F1@5", style.SKY, "o"),
+    "f1_at_10": ("F1@10", style.BLUE, "s"),
+    "f1_at_m": ("F1@M", style.ORANGE, "^"),
+    "phrase_f1_all_occurrences": ("phrase F1, all occurrences", style.VERMILION, "D"),
 }
 
 
@@ -72,7 +49,7 @@ def relative_attention(relative_attention: pd.DataFrame) -> DrawnFigure:
     heat map). Left: mean over query words; right: maximum. A dot: the 95 % interval over documents, simultaneous for all heads,
     excludes 0.
     """
-    drawn, axes = panels(PAGE / 2, 3.0)
+    drawn, axes = style.panels(PAGE / 2, 3.0)
     for axis, (reduction, heads) in zip(axes, relative_attention.groupby("reduction", sort=False), strict=True):
         significant = heads[(heads["adjusted_low"] > 0) | (heads["adjusted_high"] < 0)]
         percent = heads.assign(value=100 * heads["value"])
@@ -84,11 +61,11 @@ def relative_attention(relative_attention: pd.DataFrame) -> DrawnFigure:
 def _draw_heads(axis: Axes, heads: pd.DataFrame, label: str, marked: pd.DataFrame, positive: bool = False) -> None:
     """Draw the column `value` of all heads, in colours from 0 if positive, else symmetric around 0, with dots on `marked`."""
     most = float(np.nanmax(np.abs(heads["value"]))) or 1.0
-    colours, least = (SEQUENTIAL, 0) if positive else (DIVERGING, -most)
+    colours, least = (style.SEQUENTIAL, 0) if positive else (style.DIVERGING, -most)
     dots = list(marked[["layer", "head"]].itertuples(index=False, name=None))
     cells = draw_head_grid(axis, heads, "value", colours, least, most, dots)
     axis.figure.colorbar(cells, ax=axis, label=label, shrink=0.85)
-    axis.set(xlabel=HEAD, ylabel=LAYER)
+    axis.set(xlabel=style.HEAD, ylabel=style.LAYER)
 
 
 @figure(
@@ -105,19 +82,19 @@ def head_ranking(head_ranking: pd.DataFrame) -> DrawnFigure:
     of the slides, which sum uncalibrated cross-entropies (Štefánik, weighting of attention heads).
     """
     heads = head_ranking
-    drawn, axes = panels(PAGE / 2, 3.6)
+    drawn, axes = style.panels(PAGE / 2, 3.6)
     best = heads.head(20).assign(
         name=lambda rows: [f"{row.layer}-{row.head}" for row in rows.itertuples()],
         saved=lambda rows: 1000 * (rows["cross_entropy_none"] - rows["cross_entropy"]),
     )
-    sns.barplot(best, x="saved", y="name", color=BLUE, errorbar=None, width=0.7, saturation=1, ax=axes[0])
-    axes[0].axvline(0, color=GREY, linewidth=0.6)
+    sns.barplot(best, x="saved", y="name", color=style.BLUE, errorbar=None, width=0.7, saturation=1, ax=axes[0])
+    axes[0].axvline(0, color=style.GREY, linewidth=0.6)
     axes[0].set(ylabel="Layer-head", xlabel="Held-out log loss saved (0.001 nats per word)")
     axes[0].set_title(f"The {len(best)} best of {len(heads)} heads, calibrated")
     interval = [heads["auc"] - heads["auc_low"], heads["auc_high"] - heads["auc"]]
-    axes[1].errorbar(heads["slide_rank"], heads["auc"], yerr=interval, fmt="none", ecolor=GREY, linewidth=0.4, alpha=0.7)
-    sns.scatterplot(heads, x="slide_rank", y="auc", s=12, color=BLUE, linewidth=0, zorder=3, ax=axes[1])
-    axes[1].axhline(0.5, color=GREY, linewidth=0.8, linestyle="--")
+    axes[1].errorbar(heads["slide_rank"], heads["auc"], yerr=interval, fmt="none", ecolor=style.GREY, linewidth=0.4, alpha=0.7)
+    sns.scatterplot(heads, x="slide_rank", y="auc", s=12, color=style.BLUE, linewidth=0, zorder=3, ax=axes[1])
+    axes[1].axhline(0.5, color=style.GREY, linewidth=0.8, linestyle="--")
     axes[1].set(xlabel="Rank by the slides' sum (uncalibrated)", ylabel="AUC of the head's attention")
     axes[1].xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
     axes[1].set_title("All heads (dashed: chance)")
@@ -140,7 +117,7 @@ def logistic_regression(logistic_regression: pd.DataFrame) -> DrawnFigure:
     permuted over words. Right: softmax weights of a scalar mix of all heads.
     """
     heads = logistic_regression
-    drawn, axes = panels(PAGE / 3, 2.6, 3)
+    drawn, axes = style.panels(PAGE / 3, 2.6, 3)
     significant, none = heads[(heads["ci_low"] > 0) | (heads["ci_high"] < 0)], heads.iloc[:0]
     shown = (
         ("Logistic regression", heads["coefficient"], "Coefficient", significant),
@@ -172,19 +149,21 @@ def fine_tuning(fine_tuning: pd.DataFrame) -> DrawnFigure:
     # The slides do not say which of the two F1 they report: their values are drawn in both panels.
     published = published_rows("stefanik2021", ["s21.f1", "s21.f1_pruned"])
     places = [list(_MODELS).index(model) for model in published["model"]]
-    drawn, axes = panels(2.7, 3.2)
+    drawn, axes = style.panels(2.7, 3.2)
     for axis, metric in zip(axes, ("token_f1", "phrase_f1"), strict=True):
         of_metric = shown[shown["metric"] == metric]
         seeds, mean = of_metric[of_metric["seed"] != "mean"], of_metric[of_metric["seed"] == "mean"]
-        style: dict[str, Any] = {"x": "title", "y": "value", "order": list(_MODELS.values()), "ax": axis}
-        sns.stripplot(seeds, color=SKY, size=4.5, jitter=False, label="one seed", legend=False, **style)
-        style |= {"estimator": VALUE, "errorbar": INTERVAL, "err_kws": {"linewidth": 1}, "linestyle": "none", "color": BLACK}
+        looks: dict[str, Any] = {"x": "title", "y": "value", "order": list(_MODELS.values()), "ax": axis}
+        sns.stripplot(seeds, color=style.SKY, size=4.5, jitter=False, label="one seed", legend=False, **looks)
+        looks |= {"estimator": style.VALUE, "errorbar": style.INTERVAL, "err_kws": {"linewidth": 1}, "color": style.BLACK}
         label = "mean of seeds, 95 % interval"
-        sns.pointplot(interval_rows(mean), markers="_", markersize=9, capsize=0.12, label=label, **style)
-        axis.plot(places, published["value"], linestyle="none", label="published (slides): F1", zorder=4, **PUBLISHED)
+        sns.pointplot(
+            style.interval_rows(mean), markers="_", markersize=9, capsize=0.12, label=label, linestyle="none", **looks
+        )
+        axis.plot(places, published["value"], linestyle="none", label="published (slides): F1", zorder=4, **style.PUBLISHED)
         axis.set(xlabel="", ylabel=METRIC_TITLES[metric])
         axis.set_ylim(bottom=0)
-    legend_below(drawn, axes, 3)
+    style.legend_below(drawn, axes, 3)
     return DrawnFigure(drawn, fine_tuning, f"n = {shown['documents'].iloc[0]} test documents")
 
 
@@ -206,22 +185,22 @@ def ablation(ablation: pd.DataFrame, cumulative_ablation: pd.DataFrame, fine_tun
     mean, by_seed = heads[heads["seed"] == "mean"], heads[heads["seed"] != "mean"]
     drawn, (axes, below) = page_figure(2, 2, PAGE, 6.4)
     significant = mean[mean["p_adjusted"] < 0.05]
-    _draw_heads(axes[0], mean.assign(value=mean["delta"]), change("token F1"), significant)
+    _draw_heads(axes[0], mean.assign(value=mean["delta"]), style.change("token F1"), significant)
     axes[0].set_title(f"Mean over seeds: {len(significant)} of {len(mean)} heads significant")
     seeds = sorted(by_seed["seed"].astype(str).unique())
     names = [f"seed {name}" for name in seeds]
     of_seeds = {"hue": "seed", "hue_order": names, "palette": sns.color_palette("crest", len(names))}
-    bars = {"bins": list(centred_edges(by_seed["delta"].to_numpy(np.float64))), "multiple": "stack", "alpha": 0.95}
+    bars = {"bins": list(style.centred_edges(by_seed["delta"].to_numpy(np.float64))), "multiple": "stack", "alpha": 0.95}
     named = by_seed.assign(seed=[f"seed {name}" for name in by_seed["seed"]])
     sns.histplot(named, x="delta", **of_seeds, **bars, linewidth=0.3, ax=axes[1])
-    axes[1].axvline(0, color=GREY, linewidth=0.8, linestyle="--")
-    axes[1].set(xlabel=change("token F1"), ylabel="Heads")
+    axes[1].axvline(0, color=style.GREY, linewidth=0.8, linestyle="--")
+    axes[1].set(xlabel=style.change("token F1"), ylabel="Heads")
     axes[1].yaxis.set_major_locator(MaxNLocator(integer=True))
     # The side with the lower bars has room for the legend.
     sns.move_legend(axes[1], "upper left" if by_seed["delta"].max() < -by_seed["delta"].min() else "upper right", title=None)
     axes[1].set_title(f"Each seed (full model: {mean['baseline'].iloc[0]:.1f} %)")
     steps = _by_number(below, cumulative_ablation)
-    legend_below(drawn, below, 2)
+    style.legend_below(drawn, below, 2)
     count = f"steps of {steps} % of the heads; n = {mean['documents'].iloc[0]} test documents, {len(seeds)} seeds"
     return DrawnFigure(drawn, ablation, "; ".join(filter(None, [count, removal_caution(fine_tuning)])))
 
@@ -235,10 +214,10 @@ def _by_number(axes: Iterable[Axes], cumulative: pd.DataFrame) -> int:
     curves["title"] = curves["order"].map(dict(zip(ORDERS, titles, strict=True)))
     for axis, metric in zip(axes, ("token_f1", "phrase_f1"), strict=True):
         shown = curves[curves["metric"] == metric]
-        style = {"x": "heads_removed", "y": "value", "hue": "title", "hue_order": titles, "palette": colours, "ax": axis}
-        sns.lineplot(shown, units="seed", estimator=None, linewidth=0.6, alpha=0.55, legend=False, **style)
-        style |= {"style": "title", "style_order": titles, "markers": markers, "dashes": False, "errorbar": None}
-        sns.lineplot(shown, linewidth=1.6, **style)
+        looks = {"x": "heads_removed", "y": "value", "hue": "title", "hue_order": titles, "palette": colours, "ax": axis}
+        sns.lineplot(shown, units="seed", estimator=None, linewidth=0.6, alpha=0.55, legend=False, **looks)
+        looks |= {"style": "title", "style_order": titles, "markers": markers, "dashes": False, "errorbar": None}
+        sns.lineplot(shown, linewidth=1.6, **looks)
         axis.set(xlabel="Heads removed", ylabel=METRIC_TITLES[metric])
         axis.set_ylim(bottom=0)
         axis.set_xticks(steps)
@@ -265,18 +244,18 @@ def baselines(baselines: pd.DataFrame) -> DrawnFigure:
     drawn, ((axis,),) = page_figure(1, 1, PAGE, 0.44 * len(METHOD_TITLES) + 0.9)
     for place, name in enumerate(METHOD_TITLES):
         if name in (*ATTENTION_METHODS, "fine_tuned"):
-            axis.axhspan(place - 0.45, place + 0.45, color=GREY, alpha=0.12, linewidth=0, zorder=0)
-    rows = interval_rows(baselines.assign(**titles)[["title", "score", "value", "ci_low", "ci_high"]])
+            axis.axhspan(place - 0.45, place + 0.45, color=style.GREY, alpha=0.12, linewidth=0, zorder=0)
+    rows = style.interval_rows(baselines.assign(**titles)[["title", "score", "value", "ci_low", "ci_high"]])
     of_scores: dict[str, Any] = {"hue": "score", "hue_order": names, "palette": colours, "markers": markers, "dodge": 0.5}
-    style: dict[str, Any] = {"estimator": VALUE, "errorbar": INTERVAL, "err_kws": {"linewidth": 1}, "markersize": 4}
+    looks: dict[str, Any] = {"estimator": style.VALUE, "errorbar": style.INTERVAL, "err_kws": {"linewidth": 1}, "markersize": 4}
     order = list(METHOD_TITLES.values())
-    sns.pointplot(rows, x="value", y="title", order=order, **of_scores, **style, linestyle="none", ax=axis)
+    sns.pointplot(rows, x="value", y="title", order=order, **of_scores, **looks, linestyle="none", ax=axis)
     published = published_rows("stefanik2021", ["s21.f1", "s21.sota"])["value"]
     for value, title, dashes in zip(published, ("fine-tuned", "state of the art"), (":", "-."), strict=True):
-        axis.axvline(value, color=BLACK, linewidth=0.9, linestyle=dashes, label=f"published (slides): {title}, F1")
-    axis.set(xlabel=F1.axis, ylabel="")
+        axis.axvline(value, color=style.BLACK, linewidth=0.9, linestyle=dashes, label=f"published (slides): {title}, F1")
+    axis.set(xlabel=style.F1.axis, ylabel="")
     axis.set_xlim(left=0)
-    legend_below(drawn, [axis], 3)
+    style.legend_below(drawn, [axis], 3)
     encoder = baselines["encoder"].dropna().iloc[0]
     note = f"n = {baselines['documents'].iloc[0]} test documents; embeddings of {encoder}"
     return DrawnFigure(drawn, baselines, note)

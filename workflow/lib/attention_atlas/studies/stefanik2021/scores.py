@@ -7,7 +7,6 @@ Rankers give the phrases of every text, the best first. All rank the same candid
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, NamedTuple
@@ -30,7 +29,6 @@ from attention_atlas.stats.significance import mean_interval
 from attention_atlas.studies.stefanik2021.head_measures import ATTENTION_METHODS
 from attention_atlas.studies.stefanik2021.removal import percent, phrase_counts, removal_tables, resampled_percent
 
-_log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float64]
 Phrase = tuple[str, ...]  # words in lower case
 Candidates = dict[Phrase, list[tuple[int, int]]]  # phrase of a text -> its occurrences: first word, and word after the last
@@ -99,10 +97,13 @@ def scores(
     for name, rank in rankers.items():
         rankings = [rank(split) for split in documents]
         count = best_number(rankings[0], documents[0].gold)
-        _log.info("%s: %d phrases per document", name, count)
         of_splits = (scores_of([of_split], split, count) for of_split, split in zip(rankings, documents, strict=True))
         evaluated[name] = (count, next(of_splits), next(of_splits))
-    tagged = [_tagged(answers, documents[1]) for answers in removals.values()]
+    tagged = []
+    for answers in removals.values():
+        whole = answers[(answers["split"] == "test") & (answers["order"] == "one") & (answers["count"] == 0)]
+        tags = whole.set_index("record")["answer"]
+        tagged.append([tagged_phrases(example.words, tags[example.record]) for example in documents[1].examples])
     evaluated["fine_tuned"] = (None, None, scores_of(tagged, documents[1], None))
     return removal_tables(removals, resamples, seed) | {"baselines": method_rows(evaluated, card.name, resamples, seed)}
 
@@ -125,13 +126,6 @@ def _by_detector(words: pd.DataFrame, detector: str, documents: Documents) -> Ra
             raise AtlasError(f"document {example.id} has no attention in this run: {reason}")
         word_scores.append(values.to_numpy(np.float64))
     return by_words(documents.candidates, word_scores)
-
-
-def _tagged(answers: pd.DataFrame, documents: Documents) -> Rankings:
-    """The phrases that a tagger with all heads tags in each test document."""
-    whole = answers[(answers["split"] == "test") & (answers["order"] == "one") & (answers["count"] == 0)]
-    tags = dict(zip(whole["record"], whole["answer"], strict=True))
-    return [tagged_phrases(example.words, tags[example.record]) for example in documents.examples]
 
 
 def scores_of(repetitions: Sequence[Rankings], documents: Documents, count: int | None) -> Scores:
