@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 from workspaces import ROOT
 
+from attention_atlas.workflow.unfinished import SWITCH
+
 SNAKEFILE = f"""
 import sys
 
 sys.path.insert(0, {str(ROOT / "workflow/lib")!r})
 
-from attention_atlas.workflow.job import rerun_unfinished_jobs
+from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
 
-if config["guarded"] and workflow.is_main_process:
+if workflow.is_main_process:
     rerun_unfinished_jobs()
     rerun_unfinished_jobs()
 
@@ -73,8 +75,8 @@ def folder(tmp_path: Path) -> Path:
 def jobs(folder: Path, code: str, *options: str, stopped: bool = False, guarded: bool = True, counts: bool = False) -> set[str]:
     """The rules whose jobs Snakemake starts (or would start, with -n)."""
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--rerun-incomplete", *options]
-    command += ["--config", f"code={code}", f"guarded={guarded}", f"counts={counts}"]
-    environment = os.environ | ({"STOPPED": "yes"} if stopped else {})
+    command += ["--config", f"code={code}", f"counts={counts}"]
+    environment = os.environ | ({"STOPPED": "yes"} if stopped else {}) | ({} if guarded else {SWITCH: "off"})
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode != 0) == stopped, done.stderr
     return set(re.findall(r"^(?:local)?rule (\w+):", done.stderr + done.stdout, re.MULTILINE))

@@ -164,11 +164,15 @@ class SharedInputs:
         """All examples of the corpus in the path, for the model in it."""
         return shard_paths(self.config, wildcards.run, wildcards.model, wildcards.corpus, "examples", "parquet")
 
-    def path_memory(self, wildcards: Wildcards, attempt: int) -> int:
-        """Megabytes of a job that runs the model in the path on the corpus in the path, or trains it."""
-        model = self.config["models"][wildcards.model]
-        corpus = wildcards.get("corpus") or model["training"]["corpus"]
-        return attempt * model_megabytes(model, self.config["corpora"][corpus]["max_tokens"])
+    def path_resources(self, runtime: int) -> dict[str, Resource | int]:
+        """Of a job that runs the model in the path on the corpus in the path, or trains it, for at most so many minutes."""
+
+        def megabytes(wildcards: Wildcards, attempt: int) -> int:
+            model = self.config["models"][wildcards.model]
+            corpus = wildcards.get("corpus") or model["training"]["corpus"]
+            return attempt * model_megabytes(model, self.config["corpora"][corpus]["max_tokens"])
+
+        return {"mem_mb": megabytes, **at_first(runtime=runtime), "gpu": gpus(self.config)}
 
     def corpus_limit(self, wildcards: Wildcards) -> int:
         return limit_of(self.config, wildcards.run, wildcards.corpus)
@@ -181,12 +185,13 @@ _SAVED_STATES = 34  # values saved for the backward pass for each layer and toke
 _MIB, _GIGA = 2**20, 1e9
 
 
-def memory(megabytes: int) -> Resource:
-    """A number of megabytes, or of minutes, increased after each failure."""
-    return lambda wildcards, attempt: megabytes * attempt
+def at_first(**numbers: int) -> dict[str, Resource]:
+    """Resources of the first attempt (mem_mb: megabytes, runtime: minutes); they grow after each failure."""
 
+    def of_attempt(number: int) -> Resource:
+        return lambda wildcards, attempt: number * attempt
 
-minutes = memory
+    return {name: of_attempt(number) for name, number in numbers.items()}
 
 
 def gpus(config: Config) -> int:

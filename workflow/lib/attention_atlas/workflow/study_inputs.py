@@ -33,9 +33,9 @@ from attention_atlas.workflow.shared_inputs import (
     Resource,
     SharedInputs,
     Wildcards,
+    at_first,
     gpus,
     map_megabytes,
-    minutes,
     model_megabytes,
 )
 from attention_atlas.workflow.shown import Shown, full_name
@@ -390,34 +390,25 @@ class StudyInputs(SharedInputs):
                 pairs[role] = self.pair(wildcards, role)
         return {name: self.label_of(wildcards, *pair) for name, pair in pairs.items()}
 
-    def model_memory(self) -> Resource:
-        """Megabytes of a job that runs the largest model of the study in a run on its longest texts."""
+    def model_resources(self, runtime: int) -> dict[str, Resource | int]:
+        """Of a job that runs the largest model of the study in a run on its longest texts, for at most so many minutes."""
 
         def megabytes(wildcards: Wildcards, attempt: int) -> int:
             pairs = study_examples(self.config, wildcards.run, self.study.id)
-            models, corpora = (sorted(set(names)) for names in zip(*pairs, strict=True))
-            longest = max(self.config["corpora"][corpus]["max_tokens"] for corpus in corpora)
-            return attempt * max(model_megabytes(self.config["models"][model], longest) for model in models)
+            longest = max(self.config["corpora"][corpus]["max_tokens"] for _, corpus in pairs)
+            return attempt * max(model_megabytes(self.config["models"][model], longest) for model, _ in pairs)
 
-        return megabytes
+        return {"mem_mb": megabytes, **at_first(runtime=runtime), "gpu": gpus(self.config)}
 
-    def model_resources(self, runtime: int) -> dict[str, Resource | int]:
-        """Resources of such a job, which takes at most so many minutes."""
-        return {"mem_mb": self.model_memory(), "runtime": minutes(runtime), "gpu": gpus(self.config)}
-
-    def map_memory(self, role: str, stored: float = 0) -> Resource:
-        """Megabytes of a job that reads the maps of a role; it stores some bytes for each head and record."""
+    def map_resources(self, role: str, runtime: int, stored: float = 0, **further: int) -> dict[str, Resource | int]:
+        """Of a job that reads the maps of a role, and stores some bytes for each head and record; and further resources."""
 
         def megabytes(wildcards: Wildcards, attempt: int) -> int:
             model, corpus = self.pair(wildcards, role)
             records, tokens = limit_of(self.config, wildcards.run, corpus), self.config["corpora"][corpus]["max_tokens"]
             return attempt * map_megabytes(self.config["models"][model], tokens, records, stored)
 
-        return megabytes
-
-    def map_resources(self, role: str, runtime: int, stored: float = 0, **further: int) -> dict[str, Resource | int]:
-        """Resources of such a job, which takes at most so many minutes, and further ones."""
-        return {"mem_mb": self.map_memory(role, stored), "runtime": minutes(runtime), **further}
+        return {"mem_mb": megabytes, **at_first(runtime=runtime), **further}
 
 
 def drawn_again(function: Shown, folder: str | Path, overlays: Iterable[str | Path], changes: Mapping[str, Any]) -> Any:
