@@ -25,7 +25,6 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
-from attention_atlas.workflow.shared_inputs import bytes_of_maps, disk_shortage, pending
 from attention_atlas.workflow.artifacts import Targets, summary
 from attention_atlas.workflow.config import environment, merged, read_configuration, resolve
 from attention_atlas.workflow.paths import NAME, one_of
@@ -117,11 +116,6 @@ for study in studies():
         input:
             targets.artifacts(study=study),
         localrule: True
-
-
-onstart:
-    if sentence := disk_shortage(config, bytes_of_maps(config, pending(workflow.dag.needrun_jobs()))):
-        logger.warning(sentence)
 
 
 onsuccess:
