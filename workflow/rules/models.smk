@@ -2,9 +2,9 @@
 # models that are fine-tuned here, with their cards; and the cache of its attention, which all studies share.
 
 from attention_atlas.workflow.paths import one_of
-from attention_atlas.workflow.shared_inputs import attention_output
 
 FOLDER = "results/{run}/models/{model}"
+MAPS = "results/{run}/attention/{model}/{corpus}/{shard}.safetensors"
 fine_tuned = {name: f"{FOLDER}/checkpoint/{name}.json" for name in ("config", "tokenizer", "tokenizer_config")}
 fine_tuned |= {"weights": f"{FOLDER}/checkpoint/model.safetensors", "summary": f"{FOLDER}/training.tsv"}
 fine_tuned |= {"card": f"{FOLDER}/card.json", "described": f"{FOLDER}/tokenizer.json"}
@@ -124,7 +124,7 @@ rule extract_attention:
         examples=lambda wildcards: inputs.examples_in_path(wildcards)[int(wildcards.shard)],
     output:
         # The description is kept: Snakemake uses it to detect changes of the extraction, and jobs that read maps load it.
-        shard=attention_output("results/{run}/attention/{model}/{corpus}/{shard}.safetensors", config, temp),
+        shard=MAPS if config["keep_attention"] else temp(MAPS),
         description="results/{run}/attention/{model}/{corpus}/{shard}.json",
     log:
         "results/{run}/logs/extract_attention/{model}/{corpus}/{shard}.log",

@@ -5,6 +5,7 @@ from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 
 stefanik2021 = StudyInputs(config, "stefanik2021")
 FIT = ("folds", "l2_penalty", "fits", "permutations", "resamples", "seed")
+DETECTION = "relative_attention head_ranking logistic_regression detectors rank_correlations".split()
 REMOVALS = "results/{run}/stefanik2021/removals/{model}.parquet"
 removals_by_seed = stefanik2021.of_group("taggers", REMOVALS)
 
@@ -14,12 +15,8 @@ use rule measured as stefanik2021_detection with:
         **stefanik2021.maps("documents"),
         card=stefanik2021.card("documents"),
     output:
+        **{name: f"results/{{run}}/stefanik2021/detection/{name}.tsv" for name in DETECTION},
         words="results/{run}/stefanik2021/words.parquet",
-        relative_attention="results/{run}/stefanik2021/detection/relative_attention.tsv",
-        head_ranking="results/{run}/stefanik2021/detection/head_ranking.tsv",
-        logistic_regression="results/{run}/stefanik2021/detection/logistic_regression.tsv",
-        detectors="results/{run}/stefanik2021/detection/detectors.tsv",
-        rank_correlations="results/{run}/stefanik2021/detection/rank_correlations.tsv",
     pathvars:
         job="stefanik2021/detection",
     resources:

@@ -3,11 +3,8 @@
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 
 tenney2019 = StudyInputs(config, "tenney2019")
-probed_corpora = tenney2019.corpora_in_path(
-    training=("tasks", "{wildcards.edge_task}", "training"),
-    development=("tasks", "{wildcards.edge_task}", "development"),
-    cases=("cases",),
-)
+TASK = ("tasks", "{wildcards.edge_task}")
+probed_corpora = tenney2019.corpora_in_path(training=(*TASK, "training"), development=(*TASK, "development"), cases=("cases",))
 SUMMARY = ("probe_scores", "mixing_weights", "tasks", "layers", "ends", "options")
 PROBES = "results/{run}/tenney2019/probes/{model}/{task}.{kind}"
 OF_ALL_PROBES = {"scores": "scores.tsv", "weights": "weights.tsv", "counts": "counts.parquet"}
@@ -34,7 +31,7 @@ use rule measured_by_model as tenney2019_probes with:
         model=tenney2019.model_entry,
         corpora=probed_corpora,
         study_model=tenney2019.model_name(),
-        random_model=tenney2019.setting_if("random_model"),
+        random_model=lambda wildcards: tenney2019.study_settings(wildcards).get("random_model"),
         folder="results/{run}/tenney2019/probes/{model}/{edge_task}.states",
 
 

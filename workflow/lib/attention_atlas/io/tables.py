@@ -76,10 +76,10 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> None:
         frame.to_parquet(part, index=False)
 
 
-def read_parquet(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
-    """Read columns of a Parquet table."""
+def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Read a Parquet table, or some of its columns."""
     try:
-        return pd.read_parquet(path, columns=list(columns))
+        return pd.read_parquet(path, columns=None if columns is None else list(columns))
     except (OSError, ValueError, KeyError) as error:
         raise DamagedFile(path, f"this table cannot be read ({error})") from error
 

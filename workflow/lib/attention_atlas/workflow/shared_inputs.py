@@ -21,7 +21,6 @@ from attention_atlas.workflow.paths import (
     card_path,
     companions_of,
     is_fine_tuned,
-    keeps_epochs,
     limit_of,
     shard_paths,
     study_runs,
@@ -57,8 +56,8 @@ class SharedInputs:
 
     def fine_tuned_models(self, epochs: bool) -> list[str]:
         """Models that are trained in the workflow and keep checkpoints of some epochs, or only their final weights."""
-        models = self.config["models"]
-        return [name for name in models if is_fine_tuned(self.config, name) and keeps_epochs(self.config, name) == epochs]
+        trained = {name: entry["training"] for name, entry in self.config["models"].items() if "training" in entry}
+        return [name for name, training in trained.items() if ("keep_epochs" in training) == epochs]
 
     def of_model(self, key: str) -> Parameter:
         return lambda wildcards: self.config["models"][wildcards.model][key]
@@ -94,20 +93,16 @@ class SharedInputs:
     def vocabulary_files(self, wildcards: Wildcards) -> list[str]:
         """The parallel text from which the vocabulary of an untrained model is learnt."""
         corpus = self.config["models"][wildcards.model]["source"]["untrained"]["corpus"]
-        translations = self.config["corpora"][corpus].get("translations")
-        return [raw_path(self.config, wildcards.run, name) for name in (corpus, translations) if name]
+        return [raw_path(self.config, wildcards.run, name) for name in (corpus, *companions_of(self.config, corpus))]
 
     def untrained_settings(self, wildcards: Wildcards) -> dict[str, Any]:
         """Shape of an untrained model, and languages and records of the corpus for its vocabulary."""
         entry = self.config["models"][wildcards.model]
         source: dict[str, Any] = entry["source"]["untrained"]
         corpus = self.config["corpora"][source["corpus"]]
-        return source | {
-            "layers": entry["layers"],
-            "heads": entry["heads"],
-            **{key: corpus[key] for key in ("languages", "order", "seed", "skip")},
-            "records": limit_of(self.config, wildcards.run, source["corpus"]),
-        }
+        shape = {key: entry[key] for key in ("layers", "heads")}
+        shape |= {key: corpus[key] for key in ("languages", "order", "seed", "skip")}
+        return source | shape | {"records": limit_of(self.config, wildcards.run, source["corpus"])}
 
     def base_card(self, wildcards: Wildcards) -> str:
         return card_path(wildcards.run, base_of(self.config, wildcards.model))
@@ -213,11 +208,6 @@ def map_megabytes(model: Mapping[str, Any], tokens: int, records: int, stored: f
     """A job that reads the maps of one example at a time, and stores some bytes for each head and record."""
     data = model["layers"] * model["heads"] * (32 * tokens**2 + stored * records)  # 16 copies of its maps in float16
     return _PROCESS + int(data / _MIB)
-
-
-def attention_output(path: str, config: Config, temporary: Callable[[str], str]) -> str:
-    """Output path for the maps of a shard, marked by Snakemake's `temp` unless the run keeps attention."""
-    return path if config["keep_attention"] else temporary(path)
 
 
 def caches(config: Config) -> dict[tuple[str, str, str], int]:

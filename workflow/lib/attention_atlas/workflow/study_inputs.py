@@ -6,7 +6,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 from snakemake.iocontainers import Wildcards as JobWildcards
 
@@ -46,20 +46,10 @@ File = Callable[[Wildcards], str]
 Nested = Callable[[Wildcards], Mapping[Any, Any]]
 """Function from wildcards to files by one or several levels of keys, or lists of these; numbers are no files."""
 
-_Self = TypeVar("_Self")
-_Value = TypeVar("_Value")
-_Arguments = ParamSpec("_Arguments")
-_OfJob = Callable[Concatenate[_Self, Wildcards, _Arguments], _Value]
-_OfRule = Callable[Concatenate[_Self, _Arguments], Callable[[Wildcards], _Value]]
 
-
-def of_job(method: _OfJob[_Self, _Arguments, _Value]) -> _OfRule[_Self, _Arguments, _Value]:
+def of_job(method: Callable[..., Any]) -> Callable[..., Callable[[Wildcards], Any]]:
     """A method that is called in a rule without wildcards, and returns what Snakemake calls with those of a job."""
-
-    def of_rule(self: _Self, /, *arguments: _Arguments.args, **named: _Arguments.kwargs) -> Callable[[Wildcards], _Value]:
-        return lambda wildcards: method(self, wildcards, *arguments, **named)
-
-    return of_rule
+    return lambda self, *arguments, **named: lambda wildcards: method(self, wildcards, *arguments, **named)
 
 
 def leaves(by_key: Nested) -> Files:
@@ -289,10 +279,6 @@ class StudyInputs(SharedInputs):
         for key in path:
             value = value[key.format(wildcards=wildcards)]
         return value
-
-    @of_job
-    def setting_if(self, wildcards: Wildcards, key: str, otherwise: Any = None) -> Any:
-        return self.study_settings(wildcards).get(key, otherwise)
 
     @of_job
     def bounded(self, wildcards: Wildcards, role: str, *setting: str) -> int:
