@@ -7,7 +7,8 @@ from page_cells import cells, headings
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Table
-from attention_atlas.io.tables import RunLabel, frame_table, joint_lines, read_table, write_table
+from attention_atlas.io.tables import RunLabel, joint_lines, read_table, write_table
+from tools.markdown import frame_table
 
 
 def test_bytes_of_a_table(tmp_path):

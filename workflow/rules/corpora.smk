@@ -5,8 +5,9 @@ from sample_corpus import LABELLED_TASKS
 # Beside documents.txt.
 sample_files = "sentences.txt ud.conllu sd.conllu sd-train.conllu coreference.conll gap.tsv frames.json documents.jsonl".split()
 sample_files += ["questions.json", "questions-train.json"]
-labelled = (*LABELLED_TASKS, "parallel", "edges", "keyphrases")
-sample_files += [f"{task}{part}.jsonl" for task in labelled for part in ("", "-train")]
+sample_files += [
+    f"{task}{part}.jsonl" for task in LABELLED_TASKS + ("parallel", "edges", "keyphrases") for part in ("", "-train")
+]
 
 
 rule sample_corpus:

@@ -117,7 +117,6 @@ use rule measured as kovaleva2019_frames with:
     pathvars:
         job="kovaleva2019/frames",
     resources:
-        # 6 values for each head and sentence.
         **kovaleva2019.map_resources("frames", 30, stored=8 * 6),
     params:
         **kovaleva2019.parameters("changes:frames", "pairing", "direction", "resamples", "seed"),

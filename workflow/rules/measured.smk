@@ -4,7 +4,6 @@
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.shared_inputs import SharedInputs, at_first, gpus
 
-# Used by all files of rules.
 inputs = SharedInputs(config)
 
 
