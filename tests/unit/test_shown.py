@@ -109,7 +109,7 @@ def write_study(folder, measuring=MEASURING, tables=SHOWN):
     [
         ("np.diagonal(attention, offset)", "np.diagonal(attention, -offset)", {"offsets"}),
         ("return len(attention)", "return len(attention) + 0", {"heads"}),
-        ("there is no distance", "no distance is left", {"offsets"}),
+        ("there is no distance", "no distance is left", set()),
         ('"""Mean attention at each distance."""\n    if', '"""Attention by distance."""\n    if', set()),
         ("offsets[:1]", "offsets[:2]", {"table2"}),
         ('SHARE = ".1%"', 'SHARE = ".2%"', {"table1"}),

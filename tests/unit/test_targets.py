@@ -1,19 +1,15 @@
 """What the target rules build: artefacts and caches of the target runs, and what is done about missing files."""
 
-import shutil
-from types import SimpleNamespace
-
 import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
 from small_config import SMALL, changed, give_model
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.kovaleva2019 import study as kovaleva_study
 from attention_atlas.workflow import shared_inputs
 from attention_atlas.workflow.artifacts import Targets, built_tables
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.requirements import MISSING, required_for, without_missing
-from attention_atlas.workflow.shared_inputs import SharedInputs, bytes_of_maps, cache_bytes, disk_shortage, pending
+from attention_atlas.workflow.shared_inputs import SharedInputs
 from attention_atlas.workflow.study import study
 from attention_atlas.workflow.study_inputs import StudyInputs
 
@@ -126,19 +122,6 @@ def test_what_needs_missing_files_is_skipped_with_a_warning(without_files):
     assert len(warned) == 1
 
 
-@pytest.mark.parametrize(("installed", "expected"), [(False, 1), (True, 0)])
-def test_features_that_will_be_absent_are_a_warning_before_the_first_job(monkeypatch, installed, expected):
-    monkeypatch.setattr(kovaleva_study, "missing_tagger", lambda name: "" if installed else f"no {name}")
-    built_targets, warned = targets(targets=["laptop", "sample"])
-    for _ in range(2):
-        built_targets.artifacts(study="kovaleva2019")(wildcards())
-    sentences = [sentence for sentence in warned if "features and links that need tags" in sentence]
-    assert sentences == expected * [
-        "run laptop, kovaleva2019: without gold tags in STS-B, QNLI, features and links that need tags will be absent: "
-        "no en_core_web_md"
-    ]
-
-
 def test_tables_that_overviews_are_made_from(without_files):
     give_model(without_files, SMALL["models"]["tiny"])
     skipping = resolve(SMALL | {"missing": "skip"})
@@ -171,42 +154,18 @@ def test_amounts_grow_with_each_attempt_and_memory_with_the_model():
     for model in large["models"].values():
         model["hidden_size"] *= 4
         model["heads"] *= 4
-    assert [shared_inputs.memory(700)(place, attempt) for attempt in (1, 2, 3)] == [700, 1400, 2100]
-    for megabytes in (
-        lambda config: SharedInputs(config).path_memory,
-        lambda config: StudyInputs(config, "clark2019").model_memory(),
-        lambda config: StudyInputs(config, "clark2019").map_memory("dependencies", 2000),
+    assert [shared_inputs.at_first(mem_mb=700)["mem_mb"](place, attempt) for attempt in (1, 2, 3)] == [700, 1400, 2100]
+    for resources in (
+        lambda config: SharedInputs(config).path_resources(60),
+        lambda config: StudyInputs(config, "clark2019").model_resources(60),
+        lambda config: StudyInputs(config, "clark2019").map_resources("dependencies", 60, stored=2000),
     ):
-        first, second = (megabytes(shipped())(place, attempt) for attempt in (1, 2))
+        first, second = (resources(shipped())["mem_mb"](place, attempt) for attempt in (1, 2))
         assert second == 2 * first > 1000
-        assert megabytes(large)(place, 1) > first
+        assert resources(large)["mem_mb"](place, 1) > first
 
 
 @pytest.mark.parametrize(("device", "here", "asked"), [("cuda", 0, 1), ("cpu", 1, 0), ("auto", 1, 1), ("auto", 0, 0)])
 def test_a_gpu_is_asked_for_where_one_is_wanted_or_here(monkeypatch, device, here, asked):
     monkeypatch.setattr(shared_inputs, "gpu_here", lambda: bool(here))
     assert shared_inputs.gpus({"device": device}) == asked
-
-
-def test_the_disk_must_hold_each_cache_once(monkeypatch):
-    config = resolve(changed("corpora/trees/source", {"sample": "sd.conllu"}))
-    config["corpora"]["trees"]["mean_tokens"] = 64
-    extracting = [
-        SimpleNamespace(rule=SimpleNamespace(name=rule), wildcards=wildcards("one", model="tiny", corpus=corpus, shard=shard))
-        for corpus in ("trees", "pairs")
-        for rule, shard in (("extract_attention", "0"), ("extract_attention", "1"), ("clark2019_table1", "0"))
-    ]
-    # 10 records of 144 maps of 64 x 64, or 128 x 128, cells of two bytes.
-    model = config["models"]["tiny"]
-    assert cache_bytes(model, 10, 64) == 10 * 144 * 64 * 64 * 2
-    needed = cache_bytes(model, 10, 64) + cache_bytes(model, 10, 128)
-    assert bytes_of_maps(config, pending(extracting)) == needed
-    # The same corpus in two studies is one cache.
-    config["runs"]["one"]["atlas"] = {"sentences": "trees"}
-    assert bytes_of_maps(config, pending(extracting)) == needed
-    assert bytes_of_maps(config, pending(extracting[:3])) == cache_bytes(model, 10, 64)
-    assert bytes_of_maps(config, pending([])) == 0
-    monkeypatch.setattr(shutil, "disk_usage", lambda place: SimpleNamespace(free=needed - 1))
-    assert "larger disk" in disk_shortage(config, needed)
-    assert disk_shortage(config, needed - 1) == ""
-    assert disk_shortage(config | {"keep_attention": False}, needed) == ""
