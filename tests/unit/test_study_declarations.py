@@ -1,13 +1,10 @@
 """What studies declare: roles, order, artefacts, and the schema of their settings."""
 
-import copy
 import re
 
 import pytest
-from small_config import SHIPPED
 
-from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.config import merged, read_schema, resolve
+from attention_atlas.workflow.config import read_schema
 from attention_atlas.workflow.study import Role, Study, studies
 
 SCHEMA = read_schema()
@@ -52,15 +49,3 @@ def test_a_schema_is_made_of_roles_and_a_file(tmp_path, monkeypatch):
     schema = declared.settings_schema(lambda path: {"required": ["folds"], "properties": {"folds": {"type": "integer"}}})
     assert schema["required"] == ["text", "folds"]
     assert list(schema["properties"]) == ["text", "more", "folds"]
-
-
-@pytest.mark.parametrize("declared", [one for one in STUDIES if one.roles], ids=lambda one: one.id)
-def test_a_role_of_another_reader_is_refused_in_every_study(declared):
-    role, wanted = next(iter(declared.roles.items()))
-    wrong = "sample-frames" if wanted.reader != "frames" else "sample-trees"
-    settings = copy.deepcopy(SHIPPED)
-    settings["runs"] = {"sample": settings["runs"]["sample"]}
-    reader = settings["corpora"][wrong]["reader"]
-    message = rf"runs\.sample\.{declared.id}\.{role}: corpus '{wrong}' has the reader {reader}, but {wanted.reader} is needed"
-    with pytest.raises(AtlasError, match=message):
-        resolve(merged(settings, {"runs": {"sample": {declared.id: {role: wrong}}}}))
