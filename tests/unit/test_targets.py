@@ -73,13 +73,9 @@ def test_artefacts_by_kind_and_study():
     everything, tables, figures = (built_targets.artifacts(kind=kind)(wildcards()) for kind in (None, "table", "figure"))
     assert sorted([*tables, *figures]) == sorted(everything)
     assert "results/sample/clark2019/figure2.pdf" in figures
-    assert "results/sample/clark2019/table1.html" in tables
     clark = built_targets.artifacts(study="clark2019")(wildcards())
-    assert set(clark) < set(everything)
+    assert "results/sample/clark2019/table1.html" in {*clark} & {*tables}
     assert all(path.startswith("results/sample/clark2019/") for path in clark)
-    assert built_targets.artifacts(study="scoreboard")(wildcards()) == [
-        f"results/sample/{name}.{suffix}" for name in ("scoreboard", "comparison", "claims") for suffix in ("tsv", "html")
-    ]
     assert warned == []
     # The run `any` has nothing of Guan et al., and no corpus of segments.
     both, _ = targets(targets=["any", "sample"])

@@ -6,12 +6,12 @@ tenney2019 = StudyInputs(config, "tenney2019")
 TASK = ("tasks", "{wildcards.edge_task}")
 probed_corpora = tenney2019.corpora_in_path(training=(*TASK, "training"), development=(*TASK, "development"), cases=("cases",))
 SUMMARY = ("probe_scores", "mixing_weights", "tasks", "layers", "ends", "options")
-PROBES = "results/{run}/tenney2019/probes/{model}/{task}.{kind}"
+OF_PROBE = "results/{run}/tenney2019/probes/{model}/{task}.{kind}"
 OF_ALL_PROBES = {"scores": "scores.tsv", "weights": "weights.tsv", "counts": "counts.parquet"}
 OF_PROBES = {**OF_ALL_PROBES, "cases": "cases.tsv", "constant": "constant.parquet"}
-tables_of_second = tenney2019.of_group_by_kind("second", PROBES, **OF_ALL_PROBES)
-tables_of_first = tenney2019.of_group_by_kind("tasks", PROBES, **OF_PROBES)
-tables_of_first |= tenney2019.of_group_by_kind("random", PROBES, random_scores="scores.tsv", random_counts="counts.parquet")
+tables_of_second = tenney2019.of_group_by_kind("second", OF_PROBE, **OF_ALL_PROBES)
+tables_of_first = tenney2019.of_group_by_kind("tasks", OF_PROBE, **OF_PROBES)
+tables_of_first |= tenney2019.of_group_by_kind("random", OF_PROBE, random_scores="scores.tsv", random_counts="counts.parquet")
 
 
 use rule measured_by_model as tenney2019_probes with:
