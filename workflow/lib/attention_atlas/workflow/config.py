@@ -146,11 +146,15 @@ def merged(base: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check_schema(config: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
     # A run that extends another may lack required keys until they are merged: required keys are checked on merged runs.
-    whole = dict(config)
+    whole, parents = dict(config), {}
     runs = config.get("runs")
     if isinstance(runs, Mapping) and all(isinstance(run, Mapping) for run in runs.values()):
+        parents = {name: run["extends"] for name, run in runs.items() if isinstance(run.get("extends"), str)}
         whole["runs"] = {name: _inherited(runs, name, ()) for name in runs}
-    if error := best_match(Draft202012Validator(schema).iter_errors(whole)):
+    errors = {(*error.absolute_path, error.message): error for error in Draft202012Validator(schema).iter_errors(whole)}
+    # A fault of a run is also one of the runs that extend it.
+    inherited = [place for place in errors if place[0] == "runs" and ("runs", parents.get(place[1]), *place[2:]) in errors]
+    if error := best_match(errors[place] for place in errors if place not in inherited):
         raise AtlasError(_sentence(error, schema))
 
 
