@@ -11,7 +11,7 @@ from scipy.stats import binomtest, norm
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.correlations import heads_of_run
-from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, HEAD_SCORES, MODEL_TABLES
+from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, HEAD_SCORES, MODEL_TABLES, MODEL_TABLES
 from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,
@@ -95,6 +95,9 @@ def test_measures_are_compared_with_something_or_say_why_not_and_name_each_other
             assert {*measure.shares, *([measure.about] if measure.about else [])} <= names, measure.name
             if measure.unit:
                 assert measure.null or measure.chance is not None or source.chances or source.no_null, measure.name
+    artifacts = [(study.id, artifact) for study in studies().values() for artifact in study.artifacts]
+    written = {f"{study}/{name.removesuffix('.tsv')}" for study, artifact in artifacts for name in artifact.files}
+    assert {table for source in SOURCES for table in source.tables} <= written | {*MODEL_TABLES}
     for study in studies().values():
         declared = {f"{study.id}/{Path(name).stem}" for artifact in study.artifacts for name in artifact.files}
         read = {table for source in study.measures for table in source.tables}
@@ -277,7 +280,7 @@ def margins(effects, seed):
     return read_measures({"kovaleva2019/figure3": table}, LAYERS, HEADS).table
 
 
-@pytest.mark.parametrize("data_sets", [50, pytest.param(400, marks=pytest.mark.long)])
+@pytest.mark.parametrize("data_sets", [30, pytest.param(400, marks=pytest.mark.long)])
 def test_q_by_intervals_keeps_its_level_and_has_power(data_sets):
     alarms = sum((margins(np.zeros(12), seed)["frame_margin_q"] < 0.05).any() for seed in range(data_sets))
     # The normal approximation with 40 examples has p below 0.05 in 5.7 %.
