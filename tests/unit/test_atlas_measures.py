@@ -11,7 +11,7 @@ from scipy.stats import binomtest, norm
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.correlations import heads_of_run
-from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, HEAD_SCORES, MODEL_TABLES, MODEL_TABLES
+from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, HEAD_SCORES, MODEL_TABLES
 from attention_atlas.atlas.measures import (
     MEASURES,
     SOURCES,

@@ -22,7 +22,6 @@ from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
 
 if workflow.is_main_process:
     rerun_unfinished_jobs()
-    rerun_unfinished_jobs()
 
 
 rule table:

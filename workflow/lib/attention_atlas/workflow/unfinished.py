@@ -28,7 +28,7 @@ def rerun_unfinished_jobs() -> None:
     from snakemake.dag import DAG
     from snakemake.io import is_flagged
 
-    if os.environ.get(SWITCH) == "off" or getattr(DAG.incomplete_files, "with_unfinished", False):
+    if os.environ.get(SWITCH) == "off":
         return
     marked_incomplete = DAG.incomplete_files
 
@@ -45,5 +45,4 @@ def rerun_unfinished_jobs() -> None:
                     files += job.output
         return files
 
-    incomplete_files.with_unfinished = True  # type: ignore[attr-defined]
     DAG.incomplete_files = incomplete_files
