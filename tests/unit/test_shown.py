@@ -14,8 +14,10 @@ import pandas as pd
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
+from small_shards import write_example_shards
 
 import attention_atlas.studies
+from attention_atlas.attention.cache import Attention, RepeatedAttention
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
@@ -195,6 +197,19 @@ def test_what_a_run_lacks_is_not_passed_and_frames_and_limits_are_by_name(tmp_pa
 
     assert arguments(limited, {"one": "a", "two": "b"}, {"one": 7}) == {"one": ["a", 7], "two": ["b"]}
     assert arguments(limited, {"one": "a", "two": "b"}, 8) == {"one": ["a", 8], "two": ["b"]}
+
+
+def test_maps_are_read_with_their_descriptions_among_the_files(tmp_path):
+    paths, maps = write_example_shards(tmp_path, [4, 5, 3], layers=1, heads=2)
+
+    def measured(once: Attention, again: RepeatedAttention) -> None:
+        """A function of maps, read once or several times."""
+
+    files = [str(path) for suffix in (".safetensors", ".json") for path in (shard.with_suffix(suffix) for shard in paths)]
+    read = arguments(measured, {"once": files, "again": files}, 9)
+    for examples in (read["once"], read["again"], read["again"]):
+        for example, expected in zip(examples, maps, strict=True):
+            np.testing.assert_array_equal(example.maps, expected)
 
 
 def test_the_job_of_a_measure_writes_its_outputs_and_refuses_others(toy):

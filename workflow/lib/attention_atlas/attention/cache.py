@@ -128,7 +128,8 @@ def read_attention(
         folder, source = source, sorted(Path(source).glob("*.safetensors"), key=lambda path: (len(path.stem), path.stem))
         if not source:
             raise AtlasError(f"{folder}: there are no attention shards in this folder.")
-    for path in map(Path, source):
+    # Jobs have the descriptions among the files, so that Snakemake notices other maps.
+    for path in (path for path in map(Path, source) if path.suffix != ".json"):
         facts = read_description(path)
         if verify:
             check_shard(path, facts)
