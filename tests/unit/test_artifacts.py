@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
-import pytest
-from jinja2 import Environment
 from lxml import html
 from shipped_runs import shipped, shipped_copy, wildcards
 
 from attention_atlas.scoreboard.tables import index
 from attention_atlas.workflow.artifacts import listed_artifacts, page_links, summary
 from attention_atlas.workflow.requirements import without_missing
-from attention_atlas.workflow.shown import shown
-from attention_atlas.workflow.study import artifacts, captions, is_part_of, studies, study
+from attention_atlas.workflow.study import artifacts, is_part_of, studies, study
 from attention_atlas.workflow.study_inputs import StudyInputs
 
 WORKFLOW = Path(__file__).parents[2] / "workflow"
@@ -33,35 +29,6 @@ def test_artefacts_have_files_and_numbers_of_their_own():
         assert {f"{artifact.id}.{suffix}" for suffix in suffixes} <= set(artifact.files), name
         assert set(artifact.text_files) <= set(artifact.files), name
         assert [one.number for one in declared.artifacts].count(artifact.number) == 1, name
-
-
-@pytest.mark.parametrize("job", ["of each file", "of all files"])
-def test_the_template_gives_each_file_in_the_report_its_caption(job):
-    """Rendered as Snakemake does, whose template knows the outputs of the job, and does not know the file."""
-    categories: dict[str, dict[None, list[SimpleNamespace]]] = {}
-
-    def report(path: str, caption: str, category: str, labels: dict[str, str]) -> str:
-        file = SimpleNamespace(path=Path(path), category=SimpleNamespace(name=category), labels=labels)
-        categories.setdefault(category, {None: []})[None].append(file)
-        return path
-
-    expected = {}
-    for name in studies():
-        inputs = StudyInputs(shipped(), name)
-        for item in shown(name):
-            inputs.written_by(item, report)
-        expected |= {(inputs.study.title, one.number): f"{one.caption} Run r." for one in inputs.study.artifacts}
-    environment = Environment(trim_blocks=True, lstrip_blocks=True)
-    template = environment.from_string((WORKFLOW / "report/artifact.rst").read_text(encoding="utf-8"))
-    for category, files in categories.items():
-        files[None].sort(key=lambda file: file.path.name)
-        for file in files[None]:
-            output = [str(file.path)] if job == "of each file" else [str(one.path) for one in files[None]]
-            snakemake = {"config": {"captions": captions()}, "output": output, "wildcards": {"run": "r"}}
-            text = template.render(snakemake=snakemake, categories=categories)
-            if job == "of each file":
-                assert text == expected.pop((category, file.labels["artefact"]), text)
-    assert job == "of all files" or not expected
 
 
 def addresses(name: str, page: str) -> list[str]:

@@ -118,18 +118,3 @@ def test_the_configuration_has_the_entries_of_the_command_line():
     assert configuration_of(ROOT, [])["missing"] == "error"
     with pytest.raises(AtlasError, match=r"--config targets=\[one: the value is not YAML"):
         configuration_of(ROOT, [], ["--config", "targets=[one"])
-
-
-def test_a_configuration_file_that_cannot_be_used_is_named(tmp_path):
-    path = tmp_path / "mine.yaml"
-    for content, sentence in (
-        (None, "cannot be read (No such file or directory)"),
-        ("a: [1\n", "is not YAML ("),
-        ("- a\n", "has keys and values, but this one has a list"),
-    ):
-        if content is not None:
-            path.write_text(content, encoding="utf-8")
-        with pytest.raises(AtlasError) as caught:
-            configuration_of(ROOT, [path])
-        assert str(caught.value).startswith(f"{path}: ")
-        assert sentence in str(caught.value)

@@ -59,17 +59,3 @@ def test_skipping_missing_models_plans_nothing_that_needs_them(workspace):
     assert {"tenney2019_figure_a3", "michel2019_table1", "michel2019_table5", "michel2019_comparison"}.isdisjoint(rules)
     line = next(line for line in done.stdout.splitlines() if line.startswith("- model absent: "))
     assert "Skipped: tenney2019: figure_a3. Built without it: tenney2019: figure1," in line
-
-
-def test_a_run_without_a_role_leaves_its_artefacts_out_and_says_so_when_asked(workspace):
-    overlay = workspace.folder / "mine.yaml"
-    overlay.write_text(
-        "targets: [mine]\nruns: {mine: {model: minilm, clark2019: {segments: sample-segments, dependencies: sample-trees}}}\n",
-        encoding="utf-8",
-    )
-    files = ("--configfile", "config.yaml", "mine.yaml")
-    jobs = workspace.jobs(*files)
-    assert {"clark2019_figure3", "clark2019_figure6", "clark2019_comparison"} <= set(jobs)
-    assert {"clark2019_table2", "clark2019_table3", "clark2019_gap"}.isdisjoint(jobs)
-    done = workspace.snakemake("--dry-run", *files, "--", "results/mine/clark2019/table2.html", check=False)
-    assert "runs.mine.clark2019 names no corpus for the role 'coreference', which this file needs" in done.stdout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -99,23 +98,6 @@ def test_an_interrupt_from_the_keyboard(unbuilt, done):
     restarts(unbuilt, done)  # no lock is left
 
 
-@pytest.mark.long
-def test_a_full_disk(unbuilt, done):
-    smallest = min(path.stat().st_size for path in (done.folder / SHARDS).glob("*.safetensors"))
-
-    def limited() -> None:
-        # No file may grow beyond this size; Python turns the signal into an error, as a full disk does.
-        resource.setrlimit(resource.RLIMIT_FSIZE, (smallest // 2, smallest // 2))
-
-    process = unbuilt.start(*SMALL, "--", RELATIONS, before=limited)
-    output, _ = process.communicate(timeout=WAIT)
-    assert process.returncode != 0
-    assert "no space left to write this file; nothing was left behind" in output
-    assert list((unbuilt.folder / SHARDS).glob("*.safetensors")) == []
-    assert parts(unbuilt) == []
-    restarts(unbuilt, done)
-
-
 def test_a_damaged_shard_is_named_set_aside_and_made_anew(built, done):
     shard = built.folder / SHARDS / "1.safetensors"
     sound = shard.read_bytes()
@@ -132,21 +114,3 @@ def test_a_damaged_shard_is_named_set_aside_and_made_anew(built, done):
     assert output.count("rule extract_attention:") == 1
     (shard.parent / "1.safetensors.damaged").unlink()
     restarts(built, done)
-
-
-@pytest.mark.long
-def test_two_workflows_in_one_folder(unbuilt, done):
-    process = unbuilt.start(*SMALL, "--", RELATIONS)
-    until((unbuilt.folder / EXTRACTION_LOG).exists, process)
-    # Held, so that it cannot end before the second one is there, however busy the machine.
-    process.send_signal(signal.SIGSTOP)
-    try:
-        second = unbuilt.snakemake(*SMALL, "--", RELATIONS, check=False)
-    finally:
-        process.send_signal(signal.SIGCONT)
-    assert second.returncode != 0
-    assert "Directory cannot be locked" in second.stdout
-    output, _ = process.communicate(timeout=WAIT)
-    assert process.returncode == 0, output[-3000:]
-    restarts(unbuilt, done)
-    assert unbuilt.jobs(*SMALL, "--", RELATIONS) == {}

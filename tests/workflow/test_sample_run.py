@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import html
-import json
 import os
 import re
 import shutil
 import subprocess
 import sys
-import zipfile
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -76,30 +73,6 @@ def test_every_artefact_is_there_and_every_rule_has_had_a_job(done):
         # A scheduler ends a job that takes more than it asked for; on a cluster Snakemake stands around it.
         taken = pd.read_csv(done.folder / job.benchmark, sep="\t", na_values="-")["max_rss"].iloc[0]
         assert not taken > job.megabytes - SNAKEMAKE, f"{job.benchmark}: {taken} MiB of {job.megabytes} MB"
-
-
-_REPORTED = re.compile(
-    r'"(results/sample/[^"]+)": \{"name".{,400}?"labels": (\{[^}]*\}).{,200}?"caption": ("(?:[^"\\]|\\.)*")', flags=re.S
-)
-"""A file in a report: path, labels, caption."""
-
-
-@pytest.mark.long
-def test_the_report_holds_every_artefact_with_its_caption(done, tmp_path):
-    done.snakemake(*SMALL, "--report", str(tmp_path / "report.zip"))
-    assert (tmp_path / "report.zip").stat().st_size > 100_000
-    with zipfile.ZipFile(tmp_path / "report.zip") as archive:
-        page = archive.read("report/report.html").decode("utf-8")
-        sizes = {Path(info.filename).name: info.file_size for info in archive.infolist() if "/data/raw/" in info.filename}
-    reported = {path: (json.loads(labels), json.loads(caption)) for path, labels, caption in _REPORTED.findall(page)}
-    for study, artifact in ARTIFACTS:
-        suffix = ".svg" if artifact.kind == "figure" else ".html"
-        path = next(path for path in study.paths(artifact, "sample") if path.endswith(suffix))
-        labels, caption = reported[path]
-        assert labels == {"run": "sample", "artefact": artifact.number, "shows": artifact.title}
-        text = html.unescape(re.sub("<[^>]+>", "", caption))
-        assert text.split() == f"{artifact.caption} Run sample.".split()
-        assert sizes[Path(path).name] > 100
 
 
 def test_links_of_every_page_lead_to_files_of_the_run(done):
