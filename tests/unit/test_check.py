@@ -140,7 +140,6 @@ def test_what_a_run_can_do_without_is_taken_out_of_its_settings_where_it_may_be_
 
 # --- files of the user ---
 
-TWO_ROOTS = TREE.replace("\t2\tdet", "\t0\troot")
 CONLL2012 = "#begin document (a); part 000\n" + "".join(
     f"a 0 {k} {word} NN {parse} - - - - * {chain}\n"
     for k, (word, parse, chain) in enumerate([("the", "(TOP(NP*", "(1"), ("cat", "*", "1)"), ("cat", "*))", "(1)")])
@@ -171,11 +170,9 @@ def pairs(english, french):
     ("entry", "content", "fault"),
     [
         (WSJ, UD * 60, "its first records (60) have none of the relations dobj, pobj, but obj, root: it is annotated"),
-        (WSJ, TWO_ROOTS, "no usable example among the first 200 records (1 record: several roots)"),
-        ({"reader": "conllu"}, UD, ""),
+        ({"reader": "glue", "task": "sst2"}, "sentence\tlabel\nthe cat\t5\ncat\t1\n", "its labels are 1, 5, not 0 and 1."),
         ({"reader": "conllu"}, TREE + TREE.replace("\t2\tdet", "\t7\tdet"), "mine:4"),
         (EDGES, UD * 3, "its first records (3) have none of the relations obl, but"),
-        ({"reader": "glue", "task": "qqp"}, "<!DOCTYPE html>\n<html>404</html>\n", ":1: the task qqp needs a column question1"),
         ({"reader": "conll2012"}, {"notes.txt": "none"}, "there is no file here whose name matches '*gold_conll'"),
         ({"reader": "conll2012"}, {"a.v4_gold_conll": CONLL2012}, ""),
         ({"reader": "conll2012"}, {"a.v4_gold_conll": UNCHAINED}, "records (1) have no coreference chains in the last column."),

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.files import write_text
 from attention_atlas.io.tables import write_table
 from attention_atlas.scoreboard.tables import CLAIMS, SUMMARY
 from tools import results
@@ -63,17 +64,15 @@ def test_uncommitted_changes_of_the_code_are_named(tmp_path, monkeypatch):
         identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
         subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
 
-    (tmp_path / "workflow").mkdir()
-    (tmp_path / "workflow" / "one.py").write_text("A = 1\n", encoding="utf-8")
     monkeypatch.setattr(results, "ROOT", tmp_path)
-    assert made_by() == "A copy without a git history." or shutil.which("git") is None
+    write_text(tmp_path / "workflow" / "one.py", "A = 1\n")
+    assert made_by() == "A copy without a git history."
     git("init", "-q")
     git("add", ".")
     git("commit", "-qm", "one")
-    assert re.fullmatch(r"Commit [0-9a-f]{12}\.", made_by())
     (tmp_path / "notes.txt").write_text("no code\n", encoding="utf-8")
-    assert "uncommitted" not in made_by()
-    (tmp_path / "workflow" / "one.py").write_text("A = 2\n", encoding="utf-8")
+    assert re.fullmatch(r"Commit [0-9a-f]{12}\.", made_by())
+    write_text(tmp_path / "workflow" / "one.py", "A = 2\n")
     assert "with uncommitted changes" in made_by()
 
 
