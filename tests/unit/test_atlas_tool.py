@@ -8,7 +8,6 @@ import pytest
 from workspaces import ROOT
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.card import read_shape
 from attention_atlas.workflow.config import merged, read_configuration, resolve
 from attention_atlas.workflow.study import studies
 from tools.atlas import check_files, main, overlay, text_notes, users_text
@@ -44,28 +43,6 @@ def test_a_folder_becomes_a_run_beside_random_weights(folder):
     assert pretrained["source"] == random["source"] == {"path": str(folder), "folder": "."}
     # The studies that need no training, and none else.
     assert {"clark2019", "stefanik2021", "atlas"} == config["runs"][run].keys() & {*studies()}
-
-
-OF_TEXT = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48, "num_key_value_heads": 2}
-OF_IMAGES = {"num_hidden_layers": 3, "hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 16}
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"model_type": "distilbert", "n_layers": 2, "n_heads": 4, "dim": 48},
-        {"model_type": "gpt2", "n_layer": 2, "n_head": 4, "n_embd": 48},
-        {"model_type": "t5", "num_layers": 2, "num_heads": 4, "d_model": 48, "d_kv": 12, "num_decoder_layers": 3},
-        {"model_type": "gemma3", "text_config": OF_TEXT, "vision_config": OF_IMAGES},
-    ],
-    ids=lambda settings: settings["model_type"],
-)
-def test_shapes_are_read_under_the_names_of_each_architecture(folder, settings):
-    (folder / "config.json").write_text(json.dumps(settings), encoding="utf-8")
-    entry = overlay(str(folder))[1]["models"]["tiny-model-hf"]
-    assert (entry["layers"], entry["heads"], entry["hidden_size"]) == (2, 4, 48)
-    # Read again from config.json at each start, without transformers.
-    assert {"layers": 2, "heads": 4, "hidden_size": 48}.items() <= read_shape(folder).items()
 
 
 def test_plain_sentences_are_shown_and_trees_are_measured_as_well(folder, tmp_path):

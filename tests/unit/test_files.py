@@ -126,10 +126,9 @@ def test_a_packed_file_that_breaks_off_or_is_damaged_names_the_line(tmp_path, pa
     for content in (packed[:middle], packed[:-3], packed[:12], flipped):
         path.write_bytes(content)
         read = []
-        with pytest.raises(AtlasError) as caught:
+        with pytest.raises(AtlasError, match="compressed file is damaged or incomplete here") as caught:
             read.extend(read_lines(path))
-        expected = f"{path}:{len(read) + 1}: the compressed file is damaged or incomplete here. Fetch it again."
-        assert str(caught.value) == expected
+        assert str(caught.value).startswith(f"{path}:{len(read) + 1}: ")
 
 
 def test_bytes_that_are_not_utf8_name_line_and_byte(tmp_path):

@@ -36,14 +36,10 @@ def page_of(folder, count, links=()):
     return (folder / "t.html").read_text(encoding="utf-8")
 
 
-def test_only_long_tables_carry_the_library(tmp_path):
+def test_only_long_tables_carry_the_library_with_its_licence(tmp_path):
     short, long = page_of(tmp_path, LONG), page_of(tmp_path, LONG + 1)
-    licence = installed_text("itables", "LICENSE")
-    assert "MIT" in licence
-    assert licence.strip() in long
+    assert installed_text("itables", "LICENSE").strip() in long
     assert "DataTables" not in short
-    assert len(short) < 60_000
-    assert 500_000 < len(long) < 900_000
 
 
 @pytest.mark.parametrize("count", [5, LONG + 1])

@@ -93,10 +93,6 @@ def test_links_of_every_page_lead_to_files_of_the_run(done):
     assert "http" not in page, "it is read from the disk, without a network"
 
 
-def test_a_second_start_does_nothing(done):
-    assert "Nothing to be done" in done.snakemake(*SMALL).stdout
-
-
 DRAW_AGAIN = """
 from attention_atlas.workflow.shown import call_function, shown
 from attention_atlas.workflow.study import studies
