@@ -58,7 +58,7 @@ def planned_jobs(run: str, configuration: dict[str, Any]) -> list[Job]:
     with tempfile.TemporaryDirectory() as folder:
         write_configuration(configuration | {"models": models}, Path(folder))
         for kind in ("corpora", "models"):
-            for name, entry in configuration[kind].items():
+            for entry in configuration[kind].values():
                 place = Path(entry["source"].get("path", "/"))
                 if place.is_absolute():
                     continue

@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterable
-from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
-import pytest
-from workspaces import Workspace
 
 from attention_atlas.io.tables import read_table
 from attention_atlas.workflow.study import artifacts
-
-
-@pytest.fixture
-def copy(done: Workspace, tmp_path: Path) -> Workspace:
-    """A copy of the built run that may be changed: files can be removed and replaced, not written into."""
-    shutil.copytree(done.folder, tmp_path / "copy", copy_function=os.link, dirs_exist_ok=True)
-    return Workspace(tmp_path / "copy")
 
 
 def phrases(texts: Iterable[str]) -> set[tuple[str, ...]]:
