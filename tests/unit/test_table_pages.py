@@ -24,7 +24,7 @@ def frame(count: int) -> pd.DataFrame:
             "place": [("Table 9", "Figure 10", f"Figure 2 {HOSTILE}")[3 * k // count] for k in range(count)],
             "verdict": [tuple(VERDICT_COLOURS)[k % 3] for k in range(count)],
             "value": [None if k == 4 else number / 7 for k, number in enumerate(numbers)],
-            "head": [f"{k % 12 + 1}-{k % 5 + 1}" for k in range(count)],
+            "head": [f"{k % 12 + 1}-{k * 7 // 5 % 12 + 1}" for k in range(count)],
             "why": [f"{k}: {REASON} {HOSTILE}" for k in range(count)],
         }
     )
@@ -151,7 +151,7 @@ def test_a_long_table_is_filtered_by_text_and_by_verdict(opened):
     assert shown(page, "verdict") == ["differs"] * 30, "groups open while a filter is on"
     assert page.locator("output").inner_text() == "30 of 90 rows"
     page.get_by_label("Filter rows").fill("11-1")
-    expected = frame(90).query("verdict == 'differs'")["head"].eq("11-1").sum()
+    expected = frame(90).query("verdict == 'differs'")["head"].str.contains("11-1").sum()
     assert len(shown(page, "head")) == expected > 0
     page.get_by_label("Filter rows").fill("")
     page.get_by_role("combobox", name="verdict").select_option("all")

@@ -141,6 +141,15 @@ def test_amounts_grow_with_each_attempt_and_memory_with_the_model():
         assert resources(large)["mem_mb"](place, 1) > first
 
 
+def test_memory_of_a_small_model():
+    model = {"layers": 2, "heads": 4, "hidden_size": 64}
+    # Maps of 100 tokens, states, and a vocabulary, for 1024 tokens; 16 bytes for each of 2 x 12 x 64^2 + 30522 x 64 weights.
+    of_tokens = 1024 * (24 * 2 * 4 * 100 + 4 * 34 * 2 * 64 + 16 * 30522)
+    assert shared_inputs.model_megabytes(model, 100) == 1200 + (16 * 2051712 + of_tokens) // 2**20 == 1743
+    # 16 copies of eight maps of 512 x 512 in two bytes, and 2000 bytes for each head and record.
+    assert shared_inputs.map_megabytes(model, 512, 1000, 2000) == 1200 + 8 * (32 * 512**2 + 2000 * 1000) // 2**20 == 1279
+
+
 @pytest.mark.parametrize(("device", "here", "asked"), [("cuda", 0, 1), ("cpu", 1, 0), ("auto", 1, 1), ("auto", 0, 0)])
 def test_a_gpu_is_asked_for_where_one_is_wanted_or_here(monkeypatch, device, here, asked):
     monkeypatch.setattr(shared_inputs, "gpu_here", lambda: bool(here))
