@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from planned_jobs import jobs_in
 from workspaces import Workspace
 
 from attention_atlas.workflow.config import read_configuration
@@ -33,29 +32,3 @@ def test_skipping_missing_files_keeps_everything_else(workspace):
     assert {"kovaleva2019_measures", "kovaleva2019_comparison"} <= set(jobs)
     assert "kovaleva2019_frames" not in jobs
     assert jobs["fine_tune"] == 6
-
-
-ABSENT_MODELS = """
-targets: [mine]
-models:
-  absent: {source: {path: models/absent}, layers: 6, heads: 12, hidden_size: 384}
-  absent-translator: {source: {path: models/translator}, layers: 2, heads: 8, hidden_size: 128}
-runs:
-  mine:
-    extends: sample
-    tenney2019: {second_model: absent}
-    michel2019: {translator: absent-translator}
-"""
-
-
-def test_skipping_missing_models_plans_nothing_that_needs_them(workspace):
-    (workspace.folder / "mine.yaml").write_text(ABSENT_MODELS, encoding="utf-8")
-    done = workspace.snakemake("--dry-run", "--configfile", "config.yaml", "mine.yaml", "--config", "missing=skip")
-    jobs = jobs_in(done.stdout)
-    assert not {"absent", "absent-translator"} & {job.wildcards.get("model") for job in jobs}
-    rules = {job.rule for job in jobs}
-    # Figure 5 has a model that is trained here, and Table 6 the classifier; the first model of Tenney et al. is there.
-    assert {"michel2019_figure5", "michel2019_table6", "tenney2019_figure1", "tenney2019_comparison"} <= rules
-    assert {"tenney2019_figure_a3", "michel2019_table1", "michel2019_table5", "michel2019_comparison"}.isdisjoint(rules)
-    line = next(line for line in done.stdout.splitlines() if line.startswith("- model absent: "))
-    assert "Skipped: tenney2019: figure_a3. Built without it: tenney2019: figure1," in line

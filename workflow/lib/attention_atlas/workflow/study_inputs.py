@@ -193,12 +193,13 @@ class StudyInputs(SharedInputs):
 
         `settings`: name -> keys of the setting that names the corpus; those that a run does not name are left out.
         """
-        corpora = {}
-        for name, (*path, last) in settings.items():
-            if corpus := self.settings(*path)(wildcards).get(last):
-                paths = shard_paths(self.config, wildcards.run, wildcards.model, corpus, "examples", "parquet")
-                corpora[name] = [paths, limit_of(self.config, wildcards.run, corpus)]
-        return corpora
+        named = {name: self.settings(*path)(wildcards).get(last) for name, (*path, last) in settings.items()}
+        place = self.config, wildcards.run, wildcards.model
+        return {
+            name: [shard_paths(*place, corpus, "examples", "parquet"), limit_of(self.config, wildcards.run, corpus)]
+            for name, corpus in named.items()
+            if corpus
+        }
 
     def shards_by_corpus(self, wildcards: Wildcards) -> dict[str, list[Any]]:
         """Corpus -> tables of examples, tables of dropped records, limit: for the table of dropped records."""
@@ -252,8 +253,7 @@ class StudyInputs(SharedInputs):
 
     def _seed_model(self, wildcards: Wildcards, group: str) -> str:
         models = self._family(wildcards, group)["tuned"]
-        seed = wildcards.get("seed")
-        return next(iter(models.values())) if seed is None else models[int(seed)]
+        return models[int(wildcards.get("seed", next(iter(models))))]
 
     def parameters(self, call: str, *settings: str, resources: Sequence[str] = (), **renamed: str) -> dict[str, Any]:
         """The `params` of a rule: the function that it calls, settings, and the digest of its code.
@@ -263,9 +263,10 @@ class StudyInputs(SharedInputs):
         parameter -> setting (nested keys with dots).
         """
         function = f"{self.study.id}.{call}"
-        values = {parameter: self.of_run(key) for parameter, key in ({key: key for key in settings} | renamed).items()}
-        code = script_digest("run.py", *resources, modules=(full_name(function),))
-        return {"call": function, **values, "code": code}
+        values = {
+            parameter: self.of_run(key) for parameter, key in (dict(zip(settings, settings, strict=True)) | renamed).items()
+        }
+        return {"call": function, **values, "code": script_digest("run.py", *resources, modules=(full_name(function),))}
 
     def of_run(self, name: str) -> Parameter:
         """What a run gives to a parameter: files or values that the study declares (`Study.inputs`), else a setting."""
@@ -275,10 +276,8 @@ class StudyInputs(SharedInputs):
     @of_job
     def settings(self, wildcards: Wildcards, *path: str) -> Any:
         """A setting of the study in the run, by its keys, which may have wildcards (`{wildcards.task}`)."""
-        value: Any = self.study_settings(wildcards)
-        for key in path:
-            value = value[key.format(wildcards=wildcards)]
-        return value
+        keys = (key.format(wildcards=wildcards) for key in path)
+        return functools.reduce(lambda settings, key: settings[key], keys, self.study_settings(wildcards))
 
     @of_job
     def bounded(self, wildcards: Wildcards, role: str, *setting: str) -> int:
