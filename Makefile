@@ -54,8 +54,8 @@ test-slurm: $(DEV) ## the sample run on a real Slurm, also with failing jobs and
 rehearse: $(READY) ## every rule of the run paper on stand-ins of its corpora and models, in results/rehearsal-files
 	$(BIN)/python tools/rehearse.py --cores $(CORES)
 
-check: $(READY) ## what RUN needs and what is missing; CORPUS=file or folder: which readers accept it
-	PYTHONPATH=workflow/lib $(BIN)/python -m attention_atlas.workflow.check $(RUN) $(if $(CORPUS),--corpus "$(CORPUS)") $(ARGS)
+check: $(READY) ## what RUN needs and what is missing
+	PYTHONPATH=workflow/lib $(BIN)/python -m attention_atlas.workflow.check $(RUN) $(ARGS)
 
 atlas: $(READY) ## the atlas of MODEL, a folder or a model on the hub; several names: side by side; TEXT=my.txt (docs/atlas.md)
 	@test -n "$(MODEL)" || { echo "Name a model: make atlas MODEL=folder, or a name on the hub"; exit 1; }
@@ -73,7 +73,7 @@ docs: $(DEV) ## the documentation, in site/
 	@echo "The documentation is in site/index.html."
 
 bench: $(READY) ## benchmarks: ratios against what a user would write, in one run
-	$(BIN)/python -m benchmarks
+	MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1099511627776 $(BIN)/python -m benchmarks
 
 clean: ## remove results and caches (not .venv)
 	rm -rf results/* build site workflow/lib/*.egg-info .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -25,13 +25,12 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
-from attention_atlas.workflow.shared_inputs import bytes_of_maps, disk_shortage, pending
 from attention_atlas.workflow.artifacts import Targets, summary
 from attention_atlas.workflow.config import environment, merged, read_configuration, resolve
-from attention_atlas.workflow.job import rerun_unfinished_jobs
 from attention_atlas.workflow.paths import NAME, one_of
 from attention_atlas.workflow.requirements import ENVIRONMENTS, without_missing
 from attention_atlas.workflow.study import captions, studies
+from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
 
 try:
     # The registries are read here, since Snakemake's reader of configuration files takes ten times as long.
@@ -71,7 +70,6 @@ wildcard_constraints:
 include: "workflow/rules/measured.smk"
 include: "workflow/rules/models.smk"
 include: "workflow/rules/corpora.smk"
-include: "workflow/rules/attention.smk"
 
 
 for study in studies().values():
@@ -118,11 +116,6 @@ for study in studies():
         input:
             targets.artifacts(study=study),
         localrule: True
-
-
-onstart:
-    if sentence := disk_shortage(config, bytes_of_maps(config, pending(workflow.dag.needrun_jobs()))):
-        logger.warning(sentence)
 
 
 onsuccess:

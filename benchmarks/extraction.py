@@ -15,7 +15,6 @@ from attention_atlas.attention.engine import install
 from attention_atlas.corpora.examples import Example
 from attention_atlas.io.shards import new_shard
 from attention_atlas.models.extraction import attention_maps, each_example, map_shapes
-from attention_atlas.workflow.job import keep_freed_memory
 from benchmarks.shapes import LENGTH, THREADS, bert_base, examples_of, treebank_lengths
 from benchmarks.timing import report, side_by_side
 
@@ -25,8 +24,6 @@ BATCHES, ROWS, ROUNDS = 8, 16, 3
 
 def run() -> None:
     """Print both comparisons."""
-    # As every job does: without it, all candidates get each batch's memory from the system anew.
-    keep_freed_memory()
     # One model for all candidates: where its weights happen to lie in memory changes its speed by more than is measured here.
     model = bert_base("sdpa")
     examples = examples_of([LENGTH] * ROWS * BATCHES)

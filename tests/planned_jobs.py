@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,31 +40,16 @@ def jobs_in(shown: str) -> list[Job]:
 
 def _job(rule: str, body: str) -> Job:
     fields = dict(line.strip().split(": ", 1) for line in body.splitlines() if ": " in line)
-
-    def listed(name: str) -> tuple[str, ...]:
-        return tuple(part for part in fields.get(name, "").split(", ") if part)
-
-    wildcards, resources = (dict(part.split("=", 1) for part in listed(name)) for name in ("wildcards", "resources"))
-    return Job(
-        rule=rule,
-        wildcards=wildcards,
-        inputs=listed("input"),
-        outputs=listed("output"),
-        log=fields["log"],
-        benchmark=fields["benchmark"],
-        gpus=int(resources.get("gpu", "0")),
-        megabytes=int(resources["mem_mb"]),
-    )
+    listed = {
+        name: tuple(filter(None, fields.get(name, "").split(", "))) for name in ("input", "output", "wildcards", "resources")
+    }
+    wildcards, resources = (dict(part.split("=", 1) for part in listed[name]) for name in ("wildcards", "resources"))
+    requested = int(resources.get("gpu", "0")), int(resources["mem_mb"])
+    return Job(rule, wildcards, listed["input"], listed["output"], fields["log"], fields["benchmark"], *requested)
 
 
-def planned_jobs(run: str, configuration: dict[str, Any], absent: Collection[str] = ()) -> list[Job]:
-    """All jobs of a run from scratch: a dry run in an empty folder with placeholders for the licensed files and models.
-
-    Args:
-        run: its name.
-        configuration: the configuration, overlays included.
-        absent: names of corpora and models without a placeholder; with `missing: skip`, what needs them is left out.
-    """
+def planned_jobs(run: str, configuration: dict[str, Any]) -> list[Job]:
+    """All jobs of a run from scratch: a dry run in an empty folder with placeholders for the licensed files and models."""
     known = resolve(configuration)["models"]
     models = {
         name: entry | ({} if {"fine_tuned", "untrained"} & entry["source"].keys() else {key: known[name][key] for key in SHAPE})
@@ -74,21 +58,17 @@ def planned_jobs(run: str, configuration: dict[str, Any], absent: Collection[str
     with tempfile.TemporaryDirectory() as folder:
         write_configuration(configuration | {"models": models}, Path(folder))
         for kind in ("corpora", "models"):
-            for name, entry in configuration[kind].items():
+            for entry in configuration[kind].values():
                 place = Path(entry["source"].get("path", "/"))
-                if name in absent or place.is_absolute():
+                if place.is_absolute():
                     continue
                 is_folder = kind == "models" or entry["reader"] == "conll2012"
                 Path(folder, place if is_folder else place.parent).mkdir(parents=True, exist_ok=True)
                 for file in [place / "config.json", place / "model.safetensors"] if kind == "models" else [place][is_folder:]:
                     Path(folder, file).write_text("{}" if kind == "models" else "", encoding="utf-8")
         command = [sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile"), "--directory", folder, "-n"]
-        shown = subprocess.run(
-            [*command, "--cores", "64", "--config", f"targets=[{run}]"],
-            check=False,
-            capture_output=True,
-            text=True,
-        )
+        command += ["--cores", "64", "--config", f"targets=[{run}]"]
+        shown = subprocess.run(command, check=False, capture_output=True, text=True)
     text = shown.stdout + shown.stderr
     assert shown.returncode == 0, text[-3000:]
     return jobs_in(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -110,17 +111,8 @@ class Workspace:
             before()
 
         # Tests read the log of every job, which the profile leaves out.
-        command = [
-            sys.executable,
-            "-m",
-            "snakemake",
-            "--quiet",
-            "host",
-            "--workflow-profile",
-            "workflow/profiles/local",
-            "--cores",
-            "2",
-        ]
+        command = [sys.executable, "-m", "snakemake", "--quiet", "host"]
+        command += ["--workflow-profile", "workflow/profiles/local", "--cores", "2"]
         clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE")}
         return subprocess.Popen(
             [*command, *arguments],
@@ -135,17 +127,9 @@ class Workspace:
 
     def jobs(self, *arguments: str) -> dict[str, int]:
         """Rule -> number of jobs that a dry run would start."""
-        output = self.snakemake("--dry-run", *arguments).stdout
-        if "Nothing to be done" in output:
-            return {}
-        lines = output[output.index("Job stats:") :].splitlines()[3:]
-        table = (line.split() for line in lines)
-        counts = {}
-        for row in table:
-            if len(row) != 2 or row[0] == "total":
-                break
-            counts[row[0]] = int(row[1])
-        return counts
+        _, _, table = self.snakemake("--dry-run", *arguments).stdout.partition("Job stats:\n")
+        counts = re.findall(r"^(\w+) +(\d+)$", table.partition("\n\n")[0], flags=re.M)
+        return {rule: int(count) for rule, count in counts if rule != "total"}
 
 
 def copy_workflow(folder: Path) -> Workspace:

@@ -21,13 +21,14 @@ import pandas as pd  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
-from attention_atlas.io.tables import escaped, frame_table, read_table  # noqa: E402
+from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.compare import COVERED, DIFFERS, MATCH, VERDICT_NOTE  # noqa: E402
 from attention_atlas.workflow.artifacts import ListedArtifact, listed_artifacts  # noqa: E402
 from attention_atlas.workflow.config import resolve  # noqa: E402
 from attention_atlas.workflow.paths import Config  # noqa: E402
 from attention_atlas.workflow.requirements import without_missing  # noqa: E402
 from attention_atlas.workflow.study import studies, study_corpora  # noqa: E402
+from tools.markdown import escaped, frame_table  # noqa: E402
 from tools.results import (  # noqa: E402
     claim_counts,
     claims_table,

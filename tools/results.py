@@ -24,10 +24,11 @@ import yaml  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
-from attention_atlas.io.tables import frame_table, read_table  # noqa: E402
+from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.compare import VERDICT_NOTE, claim_page  # noqa: E402
 from attention_atlas.scoreboard.tables import CLAIM_VERDICTS, CLAIMS, SUMMARY, VERDICT_COLUMNS  # noqa: E402
 from attention_atlas.workflow.config import read_configuration  # noqa: E402
+from tools.markdown import frame_table  # noqa: E402
 
 CODE = ("workflow", "config", "config.yaml", "Snakefile")
 """Where the code and the configuration of results are."""

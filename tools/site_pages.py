@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from attention_atlas.io.tables import markdown_table
 from attention_atlas.workflow.config import read_configuration, resolve
 from attention_atlas.workflow.study import Artifact, Study, artifacts, studies, study
+from tools.markdown import markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
 SAMPLE_LABEL = "From the sample run: MiniLM-L6 on generated English. Not a result about BERT."

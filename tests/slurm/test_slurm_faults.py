@@ -55,28 +55,22 @@ def same(workspace: Workspace, whole: Workspace) -> None:
     assert not list((workspace.folder / FOLDER).glob(".*.part"))
 
 
-def test_a_node_goes_down_and_comes_back(cluster, workspace, whole):
+@pytest.mark.parametrize(
+    ("fault", "state"),
+    [
+        (("scontrol", "update", "NodeName={NodeList}", "State=DOWN", "Reason=test"), "NODE_FAIL"),
+        (("scancel", "{JobID}"), "CANCELLED"),
+    ],
+)
+def test_a_node_goes_down_or_a_job_is_cancelled(cluster, workspace, whole, fault, state):
     before = known(cluster)
     process = cluster.start(workspace, "--", SHARD)
     job = extracting(cluster, process, workspace, before)
-    cluster.command("scontrol", "update", f"NodeName={job['NodeList']}", "State=DOWN", "Reason=test")
+    cluster.command(*(part.format(**job) for part in fault))
     output, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, output[-3000:]
     job_states = states(cluster, before)
-    assert "NODE_FAIL" in job_states
-    assert job_states[-1] == "COMPLETED"
-    same(workspace, whole)
-    assert "idle" in cluster.command("sinfo", "--noheader", "--Node", f"--nodes={job['NodeList']}", "--Format=StateLong")
-
-
-def test_a_job_is_cancelled(cluster, workspace, whole):
-    before = known(cluster)
-    process = cluster.start(workspace, "--", SHARD)
-    cluster.command("scancel", extracting(cluster, process, workspace, before)["JobID"])
-    output, _ = process.communicate(timeout=LIMIT)
-    assert process.returncode == 0, output[-3000:]
-    job_states = states(cluster, before)
-    assert "CANCELLED" in job_states
+    assert state in job_states
     assert job_states[-1] == "COMPLETED"
     same(workspace, whole)
 

@@ -31,8 +31,7 @@ def test_commands_of_make_are_targets_of_the_makefile():
     assert len(named) > 8
     assert named - targets == set()
     calls = [line for text in TEXTS.values() for line in code(text) if "make " in line]
-    assigned = {match for line in calls for match in re.findall(r" ([A-Z]+)=", line)}
-    assert assigned - variables == set()
+    assert {match for line in calls for match in re.findall(r" ([A-Z]+)=", line)} - variables == set()
 
 
 def test_files_of_the_repository_that_are_named_exist():

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import hashlib
 import lzma
-import os
 import subprocess
 import sys
 import zipfile
@@ -22,7 +20,6 @@ from attention_atlas.io.files import (
     raw_lines,
     read_json,
     read_lines,
-    sha256,
     whole_file,
     whole_files,
     write_text,
@@ -54,17 +51,6 @@ def test_a_file_is_whole_or_as_it_was(tmp_path, error):
     assert target.read_bytes() == b"\xc3\xa9\n"
 
 
-@pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
-def test_permissions_are_those_of_any_new_file(tmp_path, mask):
-    before = os.umask(mask)
-    try:
-        write_text(tmp_path / "file.txt", "text")
-        assert os.umask(mask) == mask
-    finally:
-        os.umask(before)
-    assert (tmp_path / "file.txt").stat().st_mode & 0o777 == 0o666 & ~mask
-
-
 FULL_DISK = """
 import resource, signal, sys
 from attention_atlas.errors import AtlasError
@@ -89,45 +75,19 @@ def test_a_full_disk_is_said_in_a_sentence_and_leaves_nothing_behind(tmp_path):
     assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {"big.txt": 3, "fits.txt": 900}
 
 
-KILLED = """
-import sys, time
-from attention_atlas.io.files import whole_file, whole_files
-with whole_file(sys.argv[1] + "/table[1].tsv") as part, whole_files(sys.argv[1], ["weights"]) as folder:
-    part.write_text("half")
-    (folder / "weights").write_text("half")
-    print(flush=True)
-    time.sleep(600)
-"""
-
-
-def test_what_a_killed_process_left_is_removed_by_the_next_attempt_and_not_while_it_lives(tmp_path):
-    writer = subprocess.Popen(
-        [sys.executable, "-c", KILLED, str(tmp_path)], stdout=subprocess.PIPE, env={"PYTHONPATH": str(LIBRARY)}
-    )
-    try:
-        writer.stdout.readline()
-
-        def write() -> list[str]:
-            write_text(tmp_path / "table[1].tsv", "whole")
-            with whole_files(tmp_path, ["weights"]) as folder:
-                (folder / "weights").write_text("whole")
-            return sorted(path.name for path in tmp_path.iterdir())
-
-        names = write()
-        assert [name for name in names if not name.startswith(".")] == ["table[1].tsv", "weights"]
-        assert sum(name.endswith(".part") for name in names) == 2, "still being written"
-    finally:
-        writer.kill()
-        writer.communicate()
-    (tmp_path / ".table2.tsv.x.part").touch()
-    assert write() == [".table2.tsv.x.part", "table[1].tsv", "weights"], "of other files nothing is removed"
-
-
-def test_sha256_reads_the_whole_file(tmp_path):
-    # Three megabytes: more than one block of the reader.
-    data = b"abc" * (1 << 20)
-    (tmp_path / "file").write_bytes(data)
-    assert sha256(tmp_path / "file") == hashlib.sha256(data).hexdigest()
+def test_what_a_killed_process_left_is_overwritten(tmp_path):
+    (tmp_path / ".table.tsv.part").write_text("half of a longer text")
+    (tmp_path / ".files.part").mkdir()
+    (tmp_path / ".files.part" / "weights").write_text("half")
+    write_text(tmp_path / "table.tsv", "whole")
+    with whole_files(tmp_path, ["weights"]) as folder:
+        assert list(folder.iterdir()) == []
+        (folder / "weights").write_text("whole")
+        (folder / "more").write_text("not named")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"table.tsv": "whole", "weights": "whole"}
+    with pytest.raises(ValueError, match="mine"), whole_files(tmp_path, ["weights"]) as folder:
+        raise ValueError("mine")
+    assert (tmp_path / "weights").read_text() == "whole"
 
 
 @settings(max_examples=25, deadline=None)
@@ -166,21 +126,25 @@ def test_a_packed_file_that_breaks_off_or_is_damaged_names_the_line(tmp_path, pa
     for content in (packed[:middle], packed[:-3], packed[:12], flipped):
         path.write_bytes(content)
         read = []
-        with pytest.raises(AtlasError) as caught:
+        with pytest.raises(AtlasError, match="compressed file is damaged or incomplete here") as caught:
             read.extend(read_lines(path))
-        expected = f"{path}:{len(read) + 1}: the compressed file is damaged or incomplete here. Fetch it again."
-        assert str(caught.value) == expected
+        assert str(caught.value).startswith(f"{path}:{len(read) + 1}: ")
 
 
-@pytest.mark.parametrize("packer", PACKERS)
-def test_bytes_that_are_not_utf8_name_line_and_byte(tmp_path, packer):
+def test_bytes_that_are_not_utf8_name_line_and_byte(tmp_path):
     path = tmp_path / "text"
-    path.write_bytes(PACKERS[packer](b"fine\ncaf\xe9 au lait\n"))
-    lines = read_lines(path)
-    assert next(lines) == (1, "fine")
-    with pytest.raises(AtlasError) as caught:
-        next(lines)
-    assert str(caught.value).startswith(f"{path}:2: byte 4 (0xe9) is not UTF-8; convert the file, for example with iconv")
+    path.write_bytes(gzip.compress(b"fine\ncaf\xe9 au lait\n"))
+    with pytest.raises(AtlasError, match=r"text:2: byte 4 \(0xe9\) is not UTF-8; convert the file, for example with iconv"):
+        list(read_lines(path))
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"a": ', b'{"a": 1' + b"0" * 5000 + b"}", b"[" * 100_000, gzip.compress(b"{}" * 99)[:20]]
+)
+def test_json_that_cannot_be_read_is_named(tmp_path, content):
+    (tmp_path / "a.json").write_bytes(content)
+    with pytest.raises(AtlasError, match=r"a\.json.*: .*damaged"):
+        read_json(tmp_path / "a.json")
 
 
 def test_files_are_known_by_their_content_and_what_cannot_be_read_is_named(tmp_path):

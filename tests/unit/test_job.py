@@ -10,10 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io import messages
 from attention_atlas.io.messages import progress
-from attention_atlas.workflow.job import job, was_stopped
+from attention_atlas.workflow.job import job
+from attention_atlas.workflow.unfinished import was_stopped
 
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -41,24 +42,27 @@ def test_a_job_that_ends_well_says_so(rule, capsys):
 
 
 def test_threads_and_seed_are_fixed(rule):
-    drawn = []
-    for _ in range(2):
-        with job(rule):
-            assert [os.environ[name] for name in THREADS] == ["3"] * 3
-            drawn.append(random.random())
-    assert drawn[0] == drawn[1]
-    for threads in (None, 0):
+    drawn = set()
+    for threads, expected in ((3, "3"), (None, "1"), (0, "1")):
         rule.threads = threads
         with job(rule):
-            assert os.environ["OMP_NUM_THREADS"] == "1"
+            assert {os.environ[name] for name in THREADS} == {expected}
+            drawn.add(random.random())
+    assert len(drawn) == 1
 
 
-def test_a_users_mistake_is_one_line_and_status_1(rule, capsys):
+def test_a_users_mistake_is_one_line_and_status_1_and_a_damaged_file_is_renamed(rule, capsys, tmp_path):
     with pytest.raises(SystemExit) as caught, job(rule):
         raise AtlasError("file.txt:3: it is wrong.")
     assert caught.value.code == 1
     assert lines(rule)[1:] == ["ERROR file.txt:3: it is wrong."]
     assert "Traceback" not in capsys.readouterr().err
+    (tmp_path / "shard").write_text("cut off")
+    for _ in range(2):  # another job may have renamed it already
+        with pytest.raises(SystemExit), job(rule):
+            raise DamagedFile(tmp_path / "shard", "cut off")
+        assert (tmp_path / "shard.damaged").read_text() == "cut off"
+        assert not (tmp_path / "shard").exists()
 
 
 def test_a_fault_of_the_program_keeps_its_traceback_and_is_raised_again(rule):
@@ -69,11 +73,9 @@ def test_a_fault_of_the_program_keeps_its_traceback_and_is_raised_again(rule):
     assert log[2].startswith("Traceback")
     assert log[-1] == "ZeroDivisionError: division by zero"
     assert was_stopped(rule.log[0])
-    for text in ("", "the log of another program\n"):
-        rule.log[0].write_text(text)
-        assert not was_stopped(rule.log[0])
-    rule.log[0].unlink()
+    rule.log[0].write_text("the log of another program\n")
     assert not was_stopped(rule.log[0])
+    assert not was_stopped(rule.log[0].with_name("none.log"))
 
 
 def test_a_long_loop_says_now_and_then_how_far_it_is(monkeypatch, caplog):

@@ -52,44 +52,38 @@ def test_how_a_model_is_trained_and_on_what():
     scores = wildcards(model="minilm-glue-stsb-42")
     settings = INPUTS.training_settings(scores)
     assert [settings[key] for key in ("corpus", "task", "regression")] == ["sample-stsb-train", "labels", True]
+    assert not INPUTS.training_settings(wildcards(model="minilm-squad"))["regression"]
     assert INPUTS.training_limit(scores) == 96
     assert INPUTS.training_examples(scores) == ["results/sample/examples/minilm/sample-stsb-train/0.parquet"]
-    assert not INPUTS.training_settings(wildcards(model="minilm-glue-mrpc-42"))["regression"]
-    assert not INPUTS.training_settings(wildcards(model="minilm-squad"))["regression"]
 
 
 def test_models_by_where_their_weights_come_from():
     inputs = SharedInputs(resolve(with_family()))
-    assert inputs.described_models() == ["large", "tiny"]
-    assert len(inputs.fine_tuned_models(epochs=False)) == 6
+    assert (inputs.described_models(), len(inputs.fine_tuned_models(epochs=False))) == (["large", "tiny"], 6)
     assert INPUTS.fine_tuned_models(epochs=True) == ["marian-sample", "marian-multi30k", "marian-iwslt14"]
-    names = [INPUTS.described_models(), INPUTS.fine_tuned_models(epochs=False), INPUTS.fine_tuned_models(epochs=True)]
-    assert sorted(name for group in names for name in group) == sorted(shipped()["models"])
 
 
 def test_the_card_of_a_model_of_a_folder_is_made_from_its_files(tmp_path):
     config = shipped_copy()
     config["models"]["minilm"]["source"] = {"path": str(tmp_path)}
-    with pytest.raises(AtlasError, match="has no config"):
-        SharedInputs(config).model_files(wildcards(model="minilm"))
-    names = ["config.json", "model.safetensors", "vocab.txt"]
-    for name in (*names, "README.md"):
-        (tmp_path / name).touch()
-    with pytest.raises(AtlasError, match=r"config\.json is not JSON"):
-        SharedInputs(config).model_files(wildcards(model="minilm"))
+    for content, message in ((None, "has no config"), ("", r"config\.json is not JSON")):
+        if content is not None:
+            (tmp_path / "config.json").write_text(content)
+        with pytest.raises(AtlasError, match=message):
+            SharedInputs(config).model_files(wildcards(model="minilm"))
+        for name in ("model.safetensors", "vocab.txt", "README.md"):
+            (tmp_path / name).touch()
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    assert SharedInputs(config).model_files(wildcards(model="minilm")) == [str(tmp_path / name) for name in names]
+    expected = [str(tmp_path / name) for name in ("config.json", "model.safetensors", "vocab.txt")]
+    assert SharedInputs(config).model_files(wildcards(model="minilm")) == expected
 
 
 def test_a_new_model_is_initialised_from_parallel_text():
-    new = wildcards(model="marian-sample-untrained")
+    new, second = wildcards(model="marian-sample-untrained"), wildcards("laptop", model="marian-multi30k-untrained")
     assert INPUTS.model_files(new) == ["results/sample/models/marian-sample-untrained/untrained/config.json"]
-    assert INPUTS.model_files(wildcards(model="minilm")) == []
     assert INPUTS.vocabulary_files(new) == ["results/sample/corpora/sample/parallel-train.jsonl"]
-    assert INPUTS.vocabulary_files(wildcards("laptop", model="marian-multi30k-untrained")) == [
-        "results/laptop/corpora/multi30k-train.raw",
-        "results/laptop/corpora/multi30k-train-french.raw",
-    ]
+    raw = [f"results/laptop/corpora/multi30k-train{part}.raw" for part in ("", "-french")]
+    assert INPUTS.vocabulary_files(second) == raw
     assert INPUTS.untrained_settings(new) == {
         **{"corpus": "sample-parallel-train", "vocabulary": 1500, "hidden_size": 128, "feed_forward": 512, "positions": 128},
         **{"layers": 2, "heads": 8, "languages": ["en", "fr"], "records": 2400},
@@ -102,11 +96,5 @@ def test_files_of_the_corpus_and_shard_in_the_path():
     assert INPUTS.shard_start(third) == 160
     assert INPUTS.examples_in_path(third) == [f"results/laptop/examples/minilm/xquad-en/{shard}.parquet" for shard in range(3)]
     assert (INPUTS.corpus_limit(third), INPUTS.corpus_limit(wildcards("open", corpus="xquad-en"))) == (240, 1190)
-    assert INPUTS.of_corpus("level")(wildcards(corpus="sample-gap")) == "words"
-    assert INPUTS.raw_file(third) == "results/laptop/corpora/xquad-en.raw"
-    assert INPUTS.of_corpus("reader")(third) == "squad"
-    assert INPUTS.companion_files(third) == []
+    assert (INPUTS.raw_file(third), INPUTS.companion_files(third)) == ("results/laptop/corpora/xquad-en.raw", [])
     assert INPUTS.companion_files(wildcards(corpus="sample-coreference")) == ["results/sample/corpora/sample/sd.conllu"]
-    assert INPUTS.companion_files(wildcards("laptop", corpus="multi30k-2016")) == [
-        "results/laptop/corpora/multi30k-2016-french.raw"
-    ]

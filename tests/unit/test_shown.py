@@ -14,8 +14,10 @@ import pandas as pd
 import pytest
 from safetensors import safe_open
 from safetensors.numpy import save_file
+from small_shards import write_example_shards
 
 import attention_atlas.studies
+from attention_atlas.attention.cache import Attention, RepeatedAttention
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
@@ -26,14 +28,19 @@ from attention_atlas.workflow.shown import table as marked
 
 MEASURING = '''"""A measure."""
 
+import logging
+
 import numpy as np
 import pandas as pd
+
+_log = logging.getLogger(__name__)
 
 
 def offsets(attention: np.ndarray, farthest: int) -> pd.DataFrame:
     """Mean attention at each distance."""
     if farthest < 1:
         raise ValueError("there is no distance")
+    _log.info("up to %d tokens", farthest)
     shares = [_share(attention, k) for k in range(farthest + 1)]
     return pd.DataFrame({"offset": range(farthest + 1), "share": shares})
 
@@ -93,13 +100,8 @@ def write_study(folder, measuring=MEASURING, tables=SHOWN):
     """The toy study in a library; the library's folder."""
     study = folder / "attention_atlas" / "studies" / "toy2020"
     study.mkdir(parents=True)
-    for name, text in {
-        "measures": measuring,
-        "tables": tables,
-        "__init__": "",
-        "../__init__": "",
-        "../../__init__": "",
-    }.items():
+    empty = dict.fromkeys(("__init__", "../__init__", "../../__init__"), "")
+    for name, text in {"measures": measuring, "tables": tables, **empty}.items():
         (study / f"{name}.py").write_text(text, encoding="utf-8")
     return folder
 
@@ -109,7 +111,8 @@ def write_study(folder, measuring=MEASURING, tables=SHOWN):
     [
         ("np.diagonal(attention, offset)", "np.diagonal(attention, -offset)", {"offsets"}),
         ("return len(attention)", "return len(attention) + 0", {"heads"}),
-        ("there is no distance", "no distance is left", {"offsets"}),
+        ("there is no distance", "no distance is left", set()),
+        ('"up to %d tokens", farthest', '"measuring"', set()),
         ('"""Mean attention at each distance."""\n    if', '"""Attention by distance."""\n    if', set()),
         ("offsets[:1]", "offsets[:2]", {"table2"}),
         ('SHARE = ".1%"', 'SHARE = ".2%"', {"table1"}),
@@ -168,41 +171,45 @@ def test_the_job_of_a_table_reads_calls_and_writes(toy):
     assert table1(pd.DataFrame(), farthest=9).notes == ["At most 9 tokens."]
 
 
-def test_a_page_is_text_and_no_artefact_nor_is_a_table_that_belongs_to_another(toy):
+def test_a_page_is_text_and_a_table_may_have_its_numbers_from_another_rule(toy):
     pd.DataFrame({"offset": [0, 1], "share": [0.75, 0.25]}).to_csv(toy / "offsets.tsv", sep="\t", index=False)
     run(job("tables:summary", {"offsets": str(toy / "offsets.tsv")}, {"html": str(toy / "s.html")}, run_title="Test run"))
     assert (toy / "s.html").read_text() == "<h1>Test run</h1> 2 offsets"
     items = {item.id: item for item in shown("toy2020", toy / "toy" / "attention_atlas" / "studies")}
     assert items["summary"].caption == "All offsets in a line."
-    # Another rule writes its numbers.
     assert items["table3"].outputs == {"html": "table3.html"}
 
 
-def test_what_a_run_lacks_is_not_passed_and_frames_and_limits_are_by_name(toy, monkeypatch):
-    @marked(id="lacking", number="", title="", reads=("offsets",), optional={"random": ("model", "random.tsv")})
-    def lacking(offsets: pd.DataFrame, random: pd.DataFrame | None = None) -> Table:
-        return Table(offsets.assign(random=random is not None))
-
+def test_what_a_run_lacks_is_not_passed_and_frames_and_limits_are_by_name(tmp_path, monkeypatch):
     @marked(id="joined", number="", title="", reads=("offsets",), optional={"random": ("model", "random.tsv")})
     def joined(frames: Mapping[str, pd.DataFrame]) -> Table:
         return Table(pd.DataFrame({"name": list(frames)}))
 
-    of_page = {"heading": "", "caption": "", "links": {}, "labels": {}}
-    for function, columns in ((lacking, {"offset", "random"}), (joined, {"name"})):
-        monkeypatch.setattr("attention_atlas.workflow.run.call_function", lambda call, function=function: function)
-        path = str(toy / "offsets.tsv")
-        pd.DataFrame({"offset": [0]}).to_csv(path, sep="\t", index=False)
-        for random in ([], [path]):
-            run(job("", {"offsets": path, "random": random}, {k: str(toy / f"t.{k}") for k in ("tsv", "html")}, **of_page))
-            table = pd.read_csv(toy / "t.tsv", sep="\t")
-            assert set(table) == columns
-            assert (table["random"].tolist() == [bool(random)]) if function is lacking else (len(table) == 1 + bool(random))
+    monkeypatch.setattr("attention_atlas.workflow.run.call_function", lambda call: joined)
+    path, outputs = str(tmp_path / "offsets.tsv"), {kind: str(tmp_path / f"t.{kind}") for kind in ("tsv", "html")}
+    pd.DataFrame({"offset": [0]}).to_csv(path, sep="\t", index=False)
+    for random, names in (([], ["offsets"]), ([path], ["offsets", "random"])):
+        run(job("", {"offsets": path, "random": random}, outputs, heading="", caption="", links={}, labels={}))
+        assert pd.read_csv(tmp_path / "t.tsv", sep="\t")["name"].tolist() == names
 
     def limited(one: Annotated[list, lambda path, limit: [path, limit]], two: Annotated[list, lambda path: [path]]) -> None:
         """Readers with a limit and without."""
 
     assert arguments(limited, {"one": "a", "two": "b"}, {"one": 7}) == {"one": ["a", 7], "two": ["b"]}
     assert arguments(limited, {"one": "a", "two": "b"}, 8) == {"one": ["a", 8], "two": ["b"]}
+
+
+def test_maps_are_read_with_their_descriptions_among_the_files(tmp_path):
+    paths, maps = write_example_shards(tmp_path, [4, 5, 3], layers=1, heads=2)
+
+    def measured(once: Attention, again: RepeatedAttention) -> None:
+        """A function of maps, read once or several times."""
+
+    files = [str(path) for suffix in (".safetensors", ".json") for path in (shard.with_suffix(suffix) for shard in paths)]
+    read = arguments(measured, {"once": files, "again": files}, 9)
+    for examples in (read["once"], read["again"], read["again"]):
+        for example, expected in zip(examples, maps, strict=True):
+            np.testing.assert_array_equal(example.maps, expected)
 
 
 def test_the_job_of_a_measure_writes_its_outputs_and_refuses_others(toy):

@@ -1,14 +1,11 @@
 """What studies declare: roles, order, artefacts, and the schema of their settings."""
 
-import copy
 import re
 
 import pytest
-from small_config import SHIPPED
 
-from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.config import merged, read_schema, resolve
-from attention_atlas.workflow.study import Role, Study, studies
+from attention_atlas.workflow.config import read_schema
+from attention_atlas.workflow.study import studies
 
 SCHEMA = read_schema()
 READERS = set(SCHEMA["$defs"]["corpus"]["properties"]["reader"]["enum"])
@@ -32,35 +29,3 @@ def test_roles_have_known_readers_and_models_that_are_settings(declared):
         assert not [name for name in (key, *together) if name in declared.roles and declared.roles[name].required], key
     if declared.records_key:
         assert properties[declared.records_key]["type"] == "integer"
-
-
-def test_a_schema_is_made_of_roles_and_a_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("attention_atlas.workflow.study.SETTINGS", tmp_path)
-    roles = {"text": Role("segments", "all of it.", required=True), "more": Role("gap", "the rest.")}
-    declared = Study(id="nobody2000", order=9, title="Nobody", description="Nobody 2000.", roles=roles)
-    assert declared.settings_schema(lambda path: {}) == {
-        "type": "object",
-        "additionalProperties": False,
-        "description": "Nobody 2000.",
-        "required": ["text"],
-        "properties": {
-            "text": {"type": "string", "description": "Corpus of reader segments: all of it."},
-            "more": {"type": "string", "description": "Corpus of reader gap: the rest."},
-        },
-    }
-    (tmp_path / "nobody2000.yaml").touch()
-    schema = declared.settings_schema(lambda path: {"required": ["folds"], "properties": {"folds": {"type": "integer"}}})
-    assert schema["required"] == ["text", "folds"]
-    assert list(schema["properties"]) == ["text", "more", "folds"]
-
-
-@pytest.mark.parametrize("declared", [one for one in STUDIES if one.roles], ids=lambda one: one.id)
-def test_a_role_of_another_reader_is_refused_in_every_study(declared):
-    role, wanted = next(iter(declared.roles.items()))
-    wrong = "sample-frames" if wanted.reader != "frames" else "sample-trees"
-    settings = copy.deepcopy(SHIPPED)
-    settings["runs"] = {"sample": settings["runs"]["sample"]}
-    reader = settings["corpora"][wrong]["reader"]
-    message = rf"runs\.sample\.{declared.id}\.{role}: corpus '{wrong}' has the reader {reader}, but {wanted.reader} is needed"
-    with pytest.raises(AtlasError, match=message):
-        resolve(merged(settings, {"runs": {"sample": {declared.id: {role: wrong}}}}))

@@ -2,15 +2,13 @@
 
 import re
 from html import unescape
-from itertools import cycle
 
 import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from page_cells import cells, headings
+from page_cells import cells
 
 from attention_atlas.io.html_tables import BAD, GOOD, LONG, OPEN, Layout, Table, installed_text
-from attention_atlas.published.compare import COLOURS, COLUMNS, VERDICTS, value_table
 
 VERDICT_COLOURS = {"match": GOOD, "differs": BAD, "undecided": OPEN}
 LAYOUT = Layout("place", {"verdict": VERDICT_COLOURS}, ("why",))
@@ -26,7 +24,7 @@ def frame(count: int) -> pd.DataFrame:
             "place": [("Table 9", "Figure 10", f"Figure 2 {HOSTILE}")[3 * k // count] for k in range(count)],
             "verdict": [tuple(VERDICT_COLOURS)[k % 3] for k in range(count)],
             "value": [None if k == 4 else number / 7 for k, number in enumerate(numbers)],
-            "head": [f"{k % 12 + 1}-{k % 5 + 1}" for k in range(count)],
+            "head": [f"{k % 12 + 1}-{k * 7 // 5 % 12 + 1}" for k in range(count)],
             "why": [f"{k}: {REASON} {HOSTILE}" for k in range(count)],
         }
     )
@@ -38,57 +36,24 @@ def page_of(folder, count, links=()):
     return (folder / "t.html").read_text(encoding="utf-8")
 
 
-def test_only_long_tables_carry_the_library(tmp_path):
+def test_only_long_tables_carry_the_library_with_its_licence(tmp_path):
     short, long = page_of(tmp_path, LONG), page_of(tmp_path, LONG + 1)
-    licence = installed_text("itables", "LICENSE")
-    assert "MIT" in licence
-    assert licence.strip() in long
+    assert installed_text("itables", "LICENSE").strip() in long
     assert "DataTables" not in short
-    assert len(short) < 60_000
-    assert 500_000 < len(long) < 900_000
 
 
 @pytest.mark.parametrize("count", [5, LONG + 1])
-def test_no_text_becomes_markup(tmp_path, count):
+def test_no_text_becomes_markup_and_every_row_is_there_whole(tmp_path, count):
     page = page_of(tmp_path, count)
-    markup = page.split("<script")[0]
-    assert "<img" not in markup
+    assert "<img" not in page.split("<script")[0]
     assert page.count("</script") == 1
-    shown = [re.sub("<[^>]+>", "", unescape(row[0])) for row in cells(page)]
-    assert len(shown) == count
-
-
-def test_long_texts_are_folded_and_whole(tmp_path):
-    for k, row in enumerate(cells(page_of(tmp_path, 6))):
+    rows = cells(page)
+    assert len(rows) == count
+    for k, row in enumerate(rows):
         first, whole = re.fullmatch(r"<details><summary>(.*?) …</summary><p>(.*?)</p></details>", row[4]).groups()
         assert unescape(whole) == f"{k}: {REASON} {HOSTILE}"
         assert unescape(whole).startswith(unescape(first))
         assert len(first) < 70
-
-
-def values_frame(count: int) -> pd.DataFrame:
-    rows = [
-        {
-            **dict.fromkeys(COLUMNS),
-            **{"id": f"v{k}", "item": f"Table {k % 3}", "quantity": "accuracy [%]", "published": "12.5", "ours": f"{k}"},
-            **{"why": REASON, "verdict": list(VERDICTS)[k % len(VERDICTS)], "obstacle": "another model"},
-            **{"ci_low": 1.0, "ci_high": 2.5, "n": 12, "comparable": "no"},
-        }
-        for k in range(count)
-    ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def test_the_verdict_is_among_the_first_columns_with_a_word_and_a_colour(tmp_path):
-    value_table(values_frame(60)).write_page(tmp_path / "c.html", "t", ["n"])
-    page = (tmp_path / "c.html").read_text(encoding="utf-8")
-    assert headings(page)[:2] == ["place in the paper", "verdict"]
-    for row, verdict in zip(cells(page), cycle(VERDICTS), strict=False):
-        assert row[1] == f"<span class='mark {COLOURS[verdict]}'>{verdict}</span>"
-        assert row[7].startswith("<details>")
-        assert row[5] == "1 to 2.5"
-    assert "data-role='group'" in page
-    assert COLOURS.keys() == VERDICTS.keys()
 
 
 def test_links_stand_below_the_heading_and_are_escaped(tmp_path):
@@ -186,7 +151,7 @@ def test_a_long_table_is_filtered_by_text_and_by_verdict(opened):
     assert shown(page, "verdict") == ["differs"] * 30, "groups open while a filter is on"
     assert page.locator("output").inner_text() == "30 of 90 rows"
     page.get_by_label("Filter rows").fill("11-1")
-    expected = frame(90).query("verdict == 'differs'")["head"].eq("11-1").sum()
+    expected = frame(90).query("verdict == 'differs'")["head"].str.contains("11-1").sum()
     assert len(shown(page, "head")) == expected > 0
     page.get_by_label("Filter rows").fill("")
     page.get_by_role("combobox", name="verdict").select_option("all")

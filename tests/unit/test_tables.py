@@ -1,5 +1,7 @@
 """Tidy tables and their pages: the same bytes for the same numbers, nothing lost or cut, nothing that is not escaped."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,51 +9,34 @@ from page_cells import cells, headings
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Table
-from attention_atlas.io.tables import RunLabel, frame_table, joint_lines, read_table, write_table
+from attention_atlas.io.tables import RunLabel, joint_lines, read_table, write_table
+from tools.markdown import frame_table
 
 
-def test_bytes_of_a_table(tmp_path):
+def test_bytes_of_a_table_and_the_way_back(tmp_path):
+    counts = pd.array([3, None, 12], dtype="Int64")
     frame = pd.DataFrame(
-        {
-            "relation": ["det", None, "a b"],
-            "n": pd.array([3, None, 12], dtype="Int64"),
-            "share": [1 / 3, np.nan, 123456789.0],
-            "text": ["§ é", "", "x"],
-        }
+        {"relation": ["det", None, "a b"], "n": counts, "share": [1 / 3, np.nan, 123456789.0], "text": ["§ é", "", "x"]}
     )
-    path = tmp_path / "new" / "t.tsv"
-    write_table(frame, path)
+    write_table(frame, tmp_path / "new" / "t.tsv")
     expected = "relation\tn\tshare\ttext\ndet\t3\t0.333333\t§ é\n\t\t\t\na b\t12\t1.23457e+08\tx\n"
-    assert path.read_bytes() == expected.encode()
-    first = path.read_bytes()
-    write_table(frame, path)
-    assert path.read_bytes() == first
-    assert [p.name for p in path.parent.iterdir()] == ["t.tsv"]
-
-
-def test_a_table_comes_back_as_it_was(tmp_path):
+    assert (tmp_path / "new" / "t.tsv").read_bytes() == expected.encode()
     relations = ["null", "nan", "NA", "None", "n/a", '"', "a\tb", '"x', "#"]
     frame = pd.DataFrame({"relation": relations, "value": [0.5, np.nan, *map(float, range(7))]})
     write_table(frame, tmp_path / "t.tsv")
-    back = read_table(tmp_path / "t.tsv", ["value", "relation"])
-    pd.testing.assert_frame_equal(back, frame)
-    write_table(back, tmp_path / "again.tsv")
-    assert (tmp_path / "again.tsv").read_bytes() == (tmp_path / "t.tsv").read_bytes()
+    pd.testing.assert_frame_equal(read_table(tmp_path / "t.tsv", ["value", "relation"]), frame)
 
 
-def test_a_missing_column_is_named_with_the_file(tmp_path):
-    (tmp_path / "t.tsv").write_text("layer\thead\n1\t2\n", encoding="utf-8")
-    with pytest.raises(AtlasError, match=r"t\.tsv: the column 'value' is missing\. Found: layer, head"):
-        read_table(tmp_path / "t.tsv", ["layer", "value"])
-
-
-@pytest.mark.parametrize("content", [None, b"", b"a\tb\n1\t2\n1\t2\t3\n", b"a\tb\n\xff\xfe\t1\n"])
-def test_a_table_that_cannot_be_read_is_named(tmp_path, content):
+@pytest.mark.parametrize("content", [None, b"", b"a\tb\n1\t2\n1\t2\t3\n", b"a\tb\n\xff\xfe\t1\n", b"layer\thead\n1\t2\n"])
+def test_a_table_that_cannot_be_read_or_lacks_a_column_is_named(tmp_path, content):
     path = tmp_path / "broken.tsv"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(AtlasError, match=r"broken\.tsv: this table cannot be read"):
-        read_table(path)
+    message = (
+        "the column 'value' is missing. Found: layer, head." if content and b"head" in content else "this table cannot be read"
+    )
+    with pytest.raises(AtlasError, match=rf"broken\.tsv: {re.escape(message)}"):
+        read_table(path, ["value"])
 
 
 def test_page_escapes_every_text(tmp_path):
@@ -83,15 +68,6 @@ def test_page_formats_numbers(tmp_path):
     page = (tmp_path / "t.html").read_text(encoding="utf-8")
     assert cells(page) == [["12.3%", "+1", "0.500", "12345", "w"], ["", "-2", "2.000", "", ""]]
     assert headings(page) == ["a share", "Offset", "plain", "count", "word"]
-
-
-def test_page_shows_every_row_and_every_word(tmp_path):
-    # pandas shortens long frames and long texts where it is left to itself.
-    frame = pd.DataFrame({"n": range(300), "text": [f"row {i} " + "long " * 60 + "end" for i in range(300)]})
-    Table(frame).write_page(tmp_path / "t.html", "t", [])
-    rows = cells((tmp_path / "t.html").read_text(encoding="utf-8"))
-    assert [row[0] for row in rows] == [str(i) for i in range(300)]
-    assert [row[1] for row in rows] == frame["text"].tolist()
 
 
 def test_cells_of_markdown_show_what_is_in_them():

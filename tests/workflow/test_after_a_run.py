@@ -2,43 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from collections.abc import Iterable
-from pathlib import Path
 
 import pandas as pd
 import pyarrow.parquet as pq
-import pytest
-from workspaces import SMALL, Workspace
 
 from attention_atlas.io.tables import read_table
-from attention_atlas.workflow.config import read_configuration, resolve
-from attention_atlas.workflow.requirements import without_missing
 from attention_atlas.workflow.study import artifacts
-from tools import publish
-
-
-@pytest.fixture
-def copy(done: Workspace, tmp_path: Path) -> Workspace:
-    """A copy of the built run that may be changed: files can be removed and replaced, not written into."""
-    shutil.copytree(done.folder, tmp_path / "copy", copy_function=os.link, dirs_exist_ok=True)
-    return Workspace(tmp_path / "copy")
-
-
-def test_pages_of_a_built_run_have_its_studies_and_no_dead_link(done, tmp_path, monkeypatch):
-    monkeypatch.chdir(done.folder)
-    config = without_missing(resolve(read_configuration(done.folder, [done.folder / SMALL[-1]])))
-    studies = publish.publish(config, "sample", done.folder, tmp_path, "Commit 1.")
-    assert set(studies) == {"clark2019", "kovaleva2019", "guan2020", "michel2019", "tenney2019", "stefanik2021", "atlas"}
-    pages = {name: (tmp_path / f"{name}.md").read_text(encoding="utf-8") for name in (*studies, "index")}
-    assert pages["index"].count("| clark2019 |") > 10
-    for owner, artifact in artifacts():
-        assert owner.folder == "" or f"{{: #{artifact.id.replace('_', '-')} }}" in pages[owner.id]
-    links = {link for page in pages.values() for link in re.findall(r"\]\(([\w/]+\.\w+)", page)}
-    assert len(links) > 150
-    assert [link for link in sorted(links) if not (tmp_path / link).is_file()] == []
 
 
 def phrases(texts: Iterable[str]) -> set[tuple[str, ...]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-from planned_jobs import jobs_in
 from workspaces import Workspace
 
 from attention_atlas.workflow.config import read_configuration
@@ -34,55 +32,3 @@ def test_skipping_missing_files_keeps_everything_else(workspace):
     assert {"kovaleva2019_measures", "kovaleva2019_comparison"} <= set(jobs)
     assert "kovaleva2019_frames" not in jobs
     assert jobs["fine_tune"] == 6
-
-
-ABSENT_MODELS = """
-targets: [mine]
-models:
-  absent: {source: {path: models/absent}, layers: 6, heads: 12, hidden_size: 384}
-  absent-translator: {source: {path: models/translator}, layers: 2, heads: 8, hidden_size: 128}
-runs:
-  mine:
-    extends: sample
-    tenney2019: {second_model: absent}
-    michel2019: {translator: absent-translator}
-"""
-
-
-@pytest.fixture
-def absent_models(workspace):
-    """A run with a translation model and a second model whose folders are not there, and how it is named to Snakemake."""
-    (workspace.folder / "mine.yaml").write_text(ABSENT_MODELS, encoding="utf-8")
-    return "--configfile", "config.yaml", "mine.yaml"
-
-
-def test_skipping_missing_models_plans_nothing_that_needs_them(workspace, absent_models):
-    done = workspace.snakemake("--dry-run", *absent_models, "--config", "missing=skip")
-    jobs = jobs_in(done.stdout)
-    assert not {"absent", "absent-translator"} & {job.wildcards.get("model") for job in jobs}
-    rules = {job.rule for job in jobs}
-    # Figure 5 has a model that is trained here, and Table 6 the classifier; the first model of Tenney et al. is there.
-    assert {
-        "michel2019_figure5",
-        "michel2019_table6",
-        "tenney2019_figure1",
-        "tenney2019_comparison",
-        "scoreboard_scoreboard",
-    } <= rules
-    assert {"tenney2019_figure_a3", "michel2019_table1", "michel2019_table5", "michel2019_comparison"}.isdisjoint(rules)
-    line = next(line for line in done.stdout.splitlines() if line.startswith("- model absent: "))
-    assert "Skipped: tenney2019: figure_a3. Built without it: tenney2019: figure1," in line
-
-
-def test_a_run_without_a_role_leaves_its_artefacts_out_and_says_so_when_asked(workspace):
-    overlay = workspace.folder / "mine.yaml"
-    overlay.write_text(
-        "targets: [mine]\nruns: {mine: {model: minilm, clark2019: {segments: sample-segments, dependencies: sample-trees}}}\n",
-        encoding="utf-8",
-    )
-    files = ("--configfile", "config.yaml", "mine.yaml")
-    jobs = workspace.jobs(*files)
-    assert {"clark2019_figure3", "clark2019_figure6", "clark2019_comparison"} <= set(jobs)
-    assert {"clark2019_table2", "clark2019_table3", "clark2019_gap"}.isdisjoint(jobs)
-    done = workspace.snakemake("--dry-run", *files, "--", "results/mine/clark2019/table2.html", check=False)
-    assert "runs.mine.clark2019 names no corpus for the role 'coreference', which this file needs" in done.stdout

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -22,25 +21,18 @@ WAIT = 180
 
 
 @pytest.fixture
-def whole(done: Workspace) -> Workspace:
-    """An undisturbed run."""
-    return done
-
-
-@pytest.fixture
-def built(whole: Workspace, tmp_path: Path) -> Workspace:
+def built(done: Workspace, tmp_path: Path) -> Workspace:
     """A copy of the undisturbed run; dates are kept, so nothing is to be done in it."""
-    shutil.copytree(whole.folder, tmp_path / "built")
+    shutil.copytree(done.folder, tmp_path / "built")
     return Workspace(tmp_path / "built")
 
 
 @pytest.fixture
-def unbuilt(whole: Workspace, tmp_path: Path) -> Workspace:
-    """A copy of the undisturbed run in which attention and what follows from it is still to be made."""
-    shutil.copytree(whole.folder, tmp_path / "unbuilt")
+def unbuilt(built: Workspace) -> Workspace:
+    """The same, but attention and what follows from it is still to be made."""
     for folder in ("attention", "clark2019", "logs"):
-        shutil.rmtree(tmp_path / "unbuilt/results/sample" / folder)
-    return Workspace(tmp_path / "unbuilt")
+        shutil.rmtree(built.folder / "results/sample" / folder)
+    return built
 
 
 def until(condition: Callable[[], object], process: subprocess.Popen[str]) -> None:
@@ -73,94 +65,52 @@ def restarts(workspace: Workspace, whole: Workspace, unlock: bool = False) -> No
     assert list(workspace.folder.rglob(".*.part")) == []
 
 
-def test_a_job_killed_in_the_middle_of_writing(unbuilt, whole):
+def test_a_job_killed_in_the_middle_of_writing(unbuilt, done):
     process = unbuilt.start(*SMALL, "--", RELATIONS)
     until(lambda: parts(unbuilt), process)
-    assert not (unbuilt.folder / SHARD).exists() or len(parts(unbuilt)) > 0
     for job in jobs_of(process):
         job.kill()
     output, _ = process.communicate(timeout=WAIT)
     assert process.returncode != 0, output
     assert not (unbuilt.folder / RELATIONS).exists()
-    restarts(unbuilt, whole)
+    restarts(unbuilt, done)
 
 
 @pytest.mark.long
-def test_everything_killed(unbuilt, whole):
+def test_everything_killed(unbuilt, done):
     process = unbuilt.start(*SMALL, "--", RELATIONS)
     until((unbuilt.folder / EXTRACTION_LOG).exists, process)
     for victim in (*jobs_of(process), psutil.Process(process.pid)):
         victim.kill()
     process.communicate()
     assert not (unbuilt.folder / SHARD).exists(), "a killed job must leave no file with its final name"
-    restarts(unbuilt, whole, unlock=True)
+    restarts(unbuilt, done, unlock=True)
 
 
 @pytest.mark.long
-def test_an_interrupt_from_the_keyboard(unbuilt, whole):
+def test_an_interrupt_from_the_keyboard(unbuilt, done):
     process = unbuilt.start(*SMALL, "--", RELATIONS, start_new_session=True)
     until((unbuilt.folder / EXTRACTION_LOG).exists, process)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to Snakemake and to its jobs
     process.communicate(timeout=WAIT)
     assert process.returncode != 0
     assert not (unbuilt.folder / SHARD).exists()
-    restarts(unbuilt, whole)  # no lock is left
+    restarts(unbuilt, done)  # no lock is left
 
 
-@pytest.mark.long
-def test_a_full_disk(unbuilt, whole):
-    smallest = min(path.stat().st_size for path in (whole.folder / SHARDS).glob("*.safetensors"))
-
-    def limited() -> None:
-        # No file may grow beyond this size; Python turns the signal into an error, as a full disk does.
-        resource.setrlimit(resource.RLIMIT_FSIZE, (smallest // 2, smallest // 2))
-
-    process = unbuilt.start(*SMALL, "--", RELATIONS, before=limited)
-    output, _ = process.communicate(timeout=WAIT)
-    assert process.returncode != 0
-    assert "no space left to write this file; nothing was left behind" in output
-    assert list((unbuilt.folder / SHARDS).glob("*.safetensors")) == []
-    assert parts(unbuilt) == []
-    restarts(unbuilt, whole)
-
-
-@pytest.mark.parametrize("damage", ["flipped", pytest.param("truncated", marks=pytest.mark.long)])
-def test_a_damaged_shard_is_named_set_aside_and_made_anew(built, whole, damage):
+def test_a_damaged_shard_is_named_set_aside_and_made_anew(built, done):
     shard = built.folder / SHARDS / "1.safetensors"
     sound = shard.read_bytes()
-    if damage == "flipped":
-        middle = len(sound) // 2
-        shard.write_bytes(sound[:middle] + bytes([sound[middle] ^ 1]) + sound[middle + 1 :])
-    else:
-        shard.write_bytes(sound[: len(sound) // 2])
+    middle = len(sound) // 2
+    shard.write_bytes(sound[:middle] + bytes([sound[middle] ^ 1]) + sound[middle + 1 :])
     (built.folder / RELATIONS).unlink()
     failed = built.snakemake(*SMALL, "--", RELATIONS, check=False)
     assert failed.returncode != 0
     assert "1.safetensors: this shard cannot be used" in failed.stdout
     assert "renamed to 1.safetensors.damaged; start again" in failed.stdout
     assert failed.stdout.count("Start the same command again to continue.") == 1, "said once, at the end"
-    assert (
-        "Traceback (most recent call last)" not in (built.folder / "results/sample/logs/clark2019/dependencies.log").read_text()
-    )
+    assert "Traceback" not in (built.folder / "results/sample/logs/clark2019/dependencies.log").read_text()
     output = built.snakemake(*SMALL, "--", RELATIONS).stdout
     assert output.count("rule extract_attention:") == 1
     (shard.parent / "1.safetensors.damaged").unlink()
-    restarts(built, whole)
-
-
-@pytest.mark.long
-def test_two_workflows_in_one_folder(unbuilt, whole):
-    process = unbuilt.start(*SMALL, "--", RELATIONS)
-    until((unbuilt.folder / EXTRACTION_LOG).exists, process)
-    # Held, so that it cannot end before the second one is there, however busy the machine.
-    process.send_signal(signal.SIGSTOP)
-    try:
-        second = unbuilt.snakemake(*SMALL, "--", RELATIONS, check=False)
-    finally:
-        process.send_signal(signal.SIGCONT)
-    assert second.returncode != 0
-    assert "Directory cannot be locked" in second.stdout
-    output, _ = process.communicate(timeout=WAIT)
-    assert process.returncode == 0, output[-3000:]
-    restarts(unbuilt, whole)
-    assert unbuilt.jobs(*SMALL, "--", RELATIONS) == {}
+    restarts(built, done)

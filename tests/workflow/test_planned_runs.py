@@ -21,6 +21,7 @@ from attention_atlas.workflow.study import artifacts_of
 from tools.rehearse import RUN, configuration
 
 RUNS = ("sample", "laptop", "open", "paper")
+PLANNED = ("sample", *(pytest.param(run, marks=pytest.mark.long) for run in RUNS[1:]))
 COUNTED = ("run", "seed", "shard")
 """Wildcards that only count jobs, beside the number at the end of a model's name."""
 
@@ -32,7 +33,7 @@ def plan(run: str) -> tuple[dict[str, Any], list[Job]]:
     return resolve(raw | {"targets": [run]}), planned_jobs(run, raw)
 
 
-@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("run", PLANNED)
 def test_every_declared_file_is_planned(run):
     config, jobs = plan(run)
     of_run = list(artifacts_of(config, [run]))
@@ -45,12 +46,13 @@ def test_every_declared_file_is_planned(run):
     assert counts["stefanik2021_removal"] >= (2 if run == "sample" else 3), "one a seed"
 
 
+@pytest.mark.long
 def test_every_rule_has_a_job_in_some_run():
     planned = {job.rule for run in RUNS for job in plan(run)[1]}
     assert planned == every_rule()
 
 
-@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("run", PLANNED)
 def test_the_attention_of_all_artefacts_is_declared(run):
     """A cache that an artefact reads and no study declares among its pairs would be missing from the target `attention`."""
     config, jobs = plan(run)
@@ -78,6 +80,7 @@ def needed(jobs: list[Job]) -> dict[str, frozenset[str]]:
     return {path: behind(number) for path, number in makers.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("run", ["open", "paper"])
 def test_every_corpus_and_model_that_a_job_reads_is_required_by_its_artefact(run):
     config, jobs = plan(run)
@@ -107,6 +110,7 @@ def kinds(jobs: list[Job]) -> set[tuple[Any, ...]]:
     }
 
 
+@pytest.mark.long
 def test_every_kind_of_job_of_the_run_paper_is_rehearsed():
     paper, rehearsed = (kinds(plan(run)[1]) for run in ("paper", RUN))
     assert sorted(paper - rehearsed) == []

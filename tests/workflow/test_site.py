@@ -46,14 +46,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-def test_the_site_needs_the_sample_run_and_says_so_in_one_sentence(tmp_path):
-    done = build(tmp_path, tmp_path / "sample")
-    assert done.returncode != 0
-    said = [line for line in (done.stdout + done.stderr).splitlines() if "run `make` first" in line]
-    assert len(said) == 1
-    assert not (tmp_path / "site/index.html").exists()
-
-
 PLACES = {"atlas": "atlas.html", "scoreboard": "results.html"}
 """Pages of the overviews over all studies."""
 

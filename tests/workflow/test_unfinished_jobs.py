@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 from workspaces import ROOT
 
+from attention_atlas.workflow.unfinished import SWITCH
+
 SNAKEFILE = f"""
 import sys
 
 sys.path.insert(0, {str(ROOT / "workflow/lib")!r})
 
-from attention_atlas.workflow.job import rerun_unfinished_jobs
+from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
 
-if config["guarded"] and workflow.is_main_process:
-    rerun_unfinished_jobs()
+if workflow.is_main_process:
     rerun_unfinished_jobs()
 
 
@@ -63,41 +64,39 @@ with job(snakemake):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
+    """A folder in which both jobs have run."""
     (tmp_path / "Snakefile").write_text(SNAKEFILE, encoding="utf-8")
     (tmp_path / "write_code.py").write_text(SCRIPT, encoding="utf-8")
     assert jobs(tmp_path, "first") == {"table", "scores"}
-    assert jobs(tmp_path, "first") == set()
     return tmp_path
 
 
-def jobs(folder: Path, code: str, *options: str, stopped: bool = False, guarded: bool = True, counts: bool = False) -> set[str]:
+def jobs(folder: Path, code: str, *options: str, stopped: bool = False, patched: bool = True, counts: bool = False) -> set[str]:
     """The rules whose jobs Snakemake starts (or would start, with -n)."""
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--rerun-incomplete", *options]
-    command += ["--config", f"code={code}", f"guarded={guarded}", f"counts={counts}"]
-    environment = os.environ | ({"STOPPED": "yes"} if stopped else {})
+    command += ["--config", f"code={code}", f"counts={counts}"]
+    environment = os.environ | ({"STOPPED": "yes"} if stopped else {}) | ({} if patched else {SWITCH: "off"})
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode != 0) == stopped, done.stderr
     return set(re.findall(r"^(?:local)?rule (\w+):", done.stderr + done.stdout, re.MULTILINE))
 
 
+NEEDED = "Snakemake notices it by itself: workflow/unfinished.py can go"
+
+
 def test_a_job_that_was_stopped_runs_again_with_what_depends_on_it(folder):
     assert jobs(folder, "second", stopped=True) == {"scores"}
-    assert not (folder / "scores.tsv").exists()
-    assert (folder / "table.tsv").exists()
-    assert jobs(folder, "second", "-n", guarded=False) == set(), "Snakemake notices it by itself: the guard can go"
+    assert ((folder / "scores.tsv").exists(), (folder / "table.tsv").exists()) == (False, True)
+    assert jobs(folder, "second", "-n", patched=False) == set(), NEEDED
     assert jobs(folder, "second") == {"table", "scores"}
     assert (folder / "scores.tsv").read_text(encoding="utf-8") == "second"
-    assert jobs(folder, "second") == set()
 
 
-def test_a_changed_job_with_a_new_file_runs_again(folder):
-    assert jobs(folder, "second", "-n", guarded=False, counts=True) == set(), "Snakemake notices it by itself: the guard can go"
+@pytest.mark.long
+def test_a_changed_job_with_a_new_file_runs_again_and_deleted_files_are_not_missed(folder):
+    assert jobs(folder, "second", "-n", patched=False, counts=True) == set(), NEEDED
     assert jobs(folder, "second", counts=True) == {"table", "scores"}
-    assert jobs(folder, "second", counts=True) == set()
-
-
-def test_deleted_files_of_a_finished_job_are_not_missed(folder):
-    jobs(folder, "first", counts=True)
     for name in ("counts.tsv", "scores.tsv"):
+        assert jobs(folder, "second", "-n", counts=True) == set()
         (folder / name).unlink()
-        assert jobs(folder, "first", "-n", counts=True) == set()
+    assert jobs(folder, "second", "-n", counts=True) == set()

@@ -12,7 +12,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
 from small_shards import write_example_shards
 from workspaces import ROOT
 
@@ -85,18 +84,3 @@ def test_all_data_files_are_in_the_wheel(wheel):
         wanted |= {f"{place}/{path.as_posix()}" for path in files if "__pycache__" not in path.parts}
     with zipfile.ZipFile(wheel) as archive:
         assert {name for name in archive.namelist() if ".dist-info/" not in name} == wanted
-
-
-def test_the_dependencies_of_the_wheel_are_those_of_the_environments(wheel):
-    with zipfile.ZipFile(wheel) as archive:
-        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        metadata = archive.read(name).decode("utf-8")
-    lines = re.findall(r"^Requires-Dist: ([^;\n]+?)(?:; extra == [\"'](\w+)[\"'])?$", metadata, flags=re.MULTILINE)
-    required = [(Requirement(line), extra) for line, extra in lines]
-    pins = dict(re.findall(r"^([\w.-]+)==(\S+)$", (ROOT / "requirements.txt").read_text(encoding="utf-8"), flags=re.MULTILINE))
-    # A tagger is for corpora without gold tags alone: whoever needs one installs it.
-    assert all(pins[line.name] in line.specifier for line, extra in required if extra != "tagger")
-    needed, model = ({line.name for line, extra in required if extra == kind} for kind in ("", "model"))
-    assert {"numpy", "safetensors", "pandas", "PyYAML"} <= needed
-    assert {"torch", "transformers"} <= model
-    assert "pytest" not in needed | model

@@ -4,7 +4,6 @@
 
 from attention_atlas.atlas.study import mlm_head, random_scores
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.shared_inputs import gpus, minutes
 
 atlas = StudyInputs(config, "atlas")
 on_sentences = {"examples": atlas.examples("sentences"), "card": "results/{run}/models/{model}/card.json"}
@@ -21,13 +20,10 @@ use rule measured as atlas_of_model with:
         types="results/{run}/atlas/models/{model}/head_types.tsv",
         pairs="results/{run}/atlas/models/{model}/attended_pairs.tsv",
         kinds="results/{run}/atlas/models/{model}/attended_kinds.tsv",
-    log:
-        "results/{run}/logs/atlas/models/{model}.log",
-    benchmark:
-        "results/{run}/benchmarks/atlas/models/{model}.tsv"
+    pathvars:
+        job="atlas/models/{model}",
     resources:
-        mem_mb=atlas.map_memory("sentences", 2200),
-        runtime=minutes(60),
+        **atlas.map_resources("sentences", 60, stored=2200),
     params:
         **atlas.parameters("sentences:of_model", "resamples", "seed", "strongest_pairs"),
         limit=atlas.limit("sentences"),
@@ -42,14 +38,10 @@ use rule measured_by_model as atlas_relations with:
     output:
         weights="results/{run}/atlas/models/{model}/relation_weights.tsv",
         effects="results/{run}/atlas/models/{model}/relation_effects.tsv",
-    log:
-        "results/{run}/logs/atlas/models/{model}/relations.log",
-    benchmark:
-        "results/{run}/benchmarks/atlas/models/{model}/relations.tsv"
+    pathvars:
+        job="atlas/models/{model}/relations",
     resources:
-        mem_mb=atlas.model_memory(),
-        runtime=minutes(60),
-        gpu=gpus(config),
+        **atlas.model_resources(60),
     params:
         **atlas.parameters("relation_effects:relation_effects", "resamples", "seed", settings="causal_effects"),
         model=atlas.model_entry,
@@ -62,10 +54,8 @@ use rule atlas_relations as atlas_random_scores with:
         tokenizer="results/{run}/models/{model}/tokenizer.json",
     output:
         scores="results/{run}/atlas/models/{model}/random_scores.safetensors",
-    log:
-        "results/{run}/logs/atlas/models/{model}/random_scores.log",
-    benchmark:
-        "results/{run}/benchmarks/atlas/models/{model}/random_scores.tsv"
+    pathvars:
+        job="atlas/models/{model}/random_scores",
     params:
         **atlas.parameters("head_scores:random_scores", settings="head_scores"),
 
@@ -77,10 +67,8 @@ use rule atlas_random_scores as atlas_head_scores with:
         null=lambda wildcards: random_scores(config, wildcards.run, wildcards.model),
     output:
         scores="results/{run}/atlas/models/{model}/head_scores.tsv",
-    log:
-        "results/{run}/logs/atlas/models/{model}/head_scores.log",
-    benchmark:
-        "results/{run}/benchmarks/atlas/models/{model}/head_scores.tsv"
+    pathvars:
+        job="atlas/models/{model}/head_scores",
     params:
         **atlas.parameters("head_scores:head_scores"),
 
@@ -95,10 +83,8 @@ use rule measured as atlas_heads with:
         correlations="results/{run}/atlas/correlations.tsv",
         matches="results/{run}/atlas/matches.tsv",
         matching="results/{run}/atlas/matching.tsv",
-    log:
-        "results/{run}/logs/atlas/heads.log",
-    benchmark:
-        "results/{run}/benchmarks/atlas/heads.tsv"
+    pathvars:
+        job="atlas/heads",
     group:
         "atlas_pages"
     params:

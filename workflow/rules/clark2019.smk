@@ -3,7 +3,6 @@
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 from attention_atlas.workflow.paths import one_of
-from attention_atlas.workflow.shared_inputs import gpus
 
 clark2019 = StudyInputs(config, "clark2019")
 PROBES = "results/{run}/clark2019/probes/{model}.tsv"
@@ -24,10 +23,8 @@ use rule measured as clark2019_surface with:
         summary="results/{run}/clark2019/{variant}surface_summary.tsv",
         claims="results/{run}/clark2019/{variant}surface_claims.tsv",
         weights="results/{run}/clark2019/{variant}figure1_weights.tsv",
-    log:
-        "results/{run}/logs/clark2019/{variant}surface.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/{variant}surface.tsv"
+    pathvars:
+        job="clark2019/{variant}surface",
     resources:
         **clark2019.map_resources("segments", 60, stored=200),
     params:
@@ -48,10 +45,8 @@ use rule measured as clark2019_dependencies with:
         summary="results/{run}/clark2019/{variant}dependency_summary.tsv",
         claims="results/{run}/clark2019/{variant}dependency_claims.tsv",
         drawn="results/{run}/clark2019/{variant}figure5_dependencies.tsv",
-    log:
-        "results/{run}/logs/clark2019/{variant}dependencies.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/{variant}dependencies.tsv"
+    pathvars:
+        job="clark2019/{variant}dependencies",
     resources:
         **clark2019.map_resources("dependencies", 60, stored=2000),
     params:
@@ -69,10 +64,8 @@ use rule measured as clark2019_coreference with:
         summary="results/{run}/clark2019/{variant}coreference_summary.tsv",
         claims="results/{run}/clark2019/{variant}coreference_claims.tsv",
         drawn="results/{run}/clark2019/{variant}figure5_coreference.tsv",
-    log:
-        "results/{run}/logs/clark2019/{variant}coreference.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/{variant}coreference.tsv"
+    pathvars:
+        job="clark2019/{variant}coreference",
     resources:
         **clark2019.map_resources("coreference", 120, stored=4000),
     params:
@@ -86,10 +79,8 @@ use rule measured as clark2019_gap_systems with:
         **clark2019.maps("gap"),
     output:
         systems="results/{run}/clark2019/gap_systems.tsv",
-    log:
-        "results/{run}/logs/clark2019/gap_systems.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/gap_systems.tsv"
+    pathvars:
+        job="clark2019/gap_systems",
     resources:
         **clark2019.map_resources("gap", 60, stored=100),
     params:
@@ -106,10 +97,8 @@ use rule measured_by_model as clark2019_gradients with:
     output:
         gradients="results/{run}/clark2019/gradients.tsv",
         claims="results/{run}/clark2019/gradient_claims.tsv",
-    log:
-        "results/{run}/logs/clark2019/gradients.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/gradients.tsv"
+    pathvars:
+        job="clark2019/gradients",
     resources:
         **clark2019.model_resources(240),
     params:
@@ -128,10 +117,8 @@ use rule measured_by_model as clark2019_probes with:
     output:
         table=PROBES,
         training="results/{run}/clark2019/probes/{model}.training.tsv",
-    log:
-        "results/{run}/logs/clark2019/probes/{model}.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/probes/{model}.tsv"
+    pathvars:
+        job="clark2019/probes/{model}",
     # The name of a model may have a full stop, so that the summary of one could be the table of another.
     wildcard_constraints:
         model=one_of(config["models"]),
@@ -155,10 +142,8 @@ use rule measured as clark2019_probe_scores with:
         gains="results/{run}/clark2019/table3_gains.tsv",
         leads="results/{run}/clark2019/table3_leads.tsv",
         training="results/{run}/clark2019/probe_training.tsv",
-    log:
-        "results/{run}/logs/clark2019/probe_scores.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/probe_scores.tsv"
+    pathvars:
+        job="clark2019/probe_scores",
     group:
         "clark2019_pages"
     params:
@@ -177,10 +162,8 @@ use rule measured_by_model as clark2019_clustering with:
         distances="results/{run}/clark2019/head_distances.tsv",
         heads="results/{run}/clark2019/clustering.tsv",
         test="results/{run}/clark2019/clustering_test.tsv",
-    log:
-        "results/{run}/logs/clark2019/clustering.log",
-    benchmark:
-        "results/{run}/benchmarks/clark2019/clustering.tsv"
+    pathvars:
+        job="clark2019/clustering",
     threads: 2
     resources:
         **clark2019.map_resources("segments", 240, gpu=gpus(config)),

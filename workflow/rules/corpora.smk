@@ -1,16 +1,12 @@
 # Input: raw corpora. Output: their files below results/{run}/corpora, and one table of examples per shard.
 
-from attention_atlas.workflow.shared_inputs import SharedInputs
-from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.shared_inputs import memory, minutes
 from sample_corpus import LABELLED_TASKS
 
-inputs = SharedInputs(config)
 # Beside documents.txt.
 sample_files = "sentences.txt ud.conllu sd.conllu sd-train.conllu coreference.conll gap.tsv frames.json documents.jsonl".split()
 sample_files += ["questions.json", "questions-train.json"]
 sample_files += [
-    f"{task}{part}.jsonl" for task in (*LABELLED_TASKS, "parallel", "edges", "keyphrases") for part in ("", "-train")
+    f"{task}{part}.jsonl" for task in LABELLED_TASKS + ("parallel", "edges", "keyphrases") for part in ("", "-train")
 ]
 
 
@@ -25,12 +21,9 @@ rule sample_corpus:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=memory(1000),
-        runtime=minutes(10),
+        **at_first(mem_mb=1000, runtime=10),
     params:
-        documents=config["sample"]["documents"],
-        train_documents=config["sample"]["train_documents"],
-        seed=config["sample"]["seed"],
+        **config["sample"],
         code=script_digest("sample_corpus.py"),
     script:
         "../scripts/sample_corpus.py"
@@ -49,8 +42,7 @@ rule fetch_corpus:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=memory(4000),
-        runtime=minutes(240),
+        **at_first(mem_mb=4000, runtime=240),
     params:
         source=inputs.of_corpus("source"),
         reader=inputs.of_corpus("reader"),
@@ -80,8 +72,7 @@ rule build_examples:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=memory(2000),
-        runtime=minutes(30),
+        **at_first(mem_mb=2000, runtime=30),
     params:
         corpus=inputs.example_entry,
         start=inputs.shard_start,

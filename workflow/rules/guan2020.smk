@@ -2,7 +2,6 @@
 # Output: tables in results/{run}/guan2020, of which studies/guan2020/{tables,figures}.py make tables and figures.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.shared_inputs import gpus, memory, minutes
 
 guan2020 = StudyInputs(config, "guan2020")
 FEATURES = "results/{run}/guan2020/features/{model}/{corpus}.safetensors"
@@ -18,14 +17,11 @@ use rule measured as guan2020_features with:
         card="results/{run}/models/{model}/card.json",
     output:
         features=FEATURES,
-    log:
-        "results/{run}/logs/guan2020/features/{model}/{corpus}.log",
-    benchmark:
-        "results/{run}/benchmarks/guan2020/features/{model}/{corpus}.tsv"
+    pathvars:
+        job="guan2020/features/{model}/{corpus}",
     resources:
         # 21 features under four options, and copies of them, in float32.
-        mem_mb=guan2020.map_memory("questions", 4 * 4 * 21 * 3),
-        runtime=minutes(60),
+        **guan2020.map_resources("questions", 60, stored=4 * 4 * 21 * 3),
     params:
         **guan2020.parameters("types:features"),
         limit=guan2020.settings("samples"),
@@ -44,13 +40,10 @@ use rule measured as guan2020_head_types with:
         models="results/{run}/guan2020/models.tsv",
         maps="results/{run}/guan2020/maps.tsv",
         map_grid="results/{run}/guan2020/map_grid.tsv",
-    log:
-        "results/{run}/logs/guan2020/head_types.log",
-    benchmark:
-        "results/{run}/benchmarks/guan2020/head_types.tsv"
+    pathvars:
+        job="guan2020/head_types",
     resources:
-        mem_mb=guan2020.map_memory("questions", 4 * 4 * 21 * 6),
-        runtime=minutes(120),
+        **guan2020.map_resources("questions", 120, stored=4 * 4 * 21 * 6),
     params:
         **guan2020.parameters("types:head_types", "method", "fits", "perplexity", "seed", options="features"),
         features=compared_features,
@@ -65,14 +58,10 @@ use rule measured_by_model as guan2020_ablations with:
         examples=lambda wildcards: guan2020.examples("questions")(wildcards)[int(wildcards.shard)],
     output:
         answers=ANSWERS,
-    log:
-        "results/{run}/logs/guan2020/ablations/{shard}.log",
-    benchmark:
-        "results/{run}/benchmarks/guan2020/ablations/{shard}.tsv"
+    pathvars:
+        job="guan2020/ablations/{shard}",
     resources:
-        mem_mb=guan2020.model_memory(),
-        runtime=minutes(1440),
-        gpu=gpus(config),
+        **guan2020.model_resources(1440),
     params:
         **guan2020.parameters("ablations:ablations", "seed", settings="ablations"),
         model=guan2020.model(),
@@ -86,13 +75,10 @@ use rule measured_by_model as guan2020_answers with:
     output:
         answers="results/{run}/guan2020/answers.parquet",
         baselines="results/{run}/guan2020/baselines.tsv",
-    log:
-        "results/{run}/logs/guan2020/answers.log",
-    benchmark:
-        "results/{run}/benchmarks/guan2020/answers.tsv"
+    pathvars:
+        job="guan2020/answers",
     resources:
-        mem_mb=memory(6000),
-        runtime=minutes(240),
+        **at_first(mem_mb=6000, runtime=240),
     params:
         **guan2020.parameters("ablations:answers", "resamples", "seed"),
         limit=guan2020.limit("questions"),

@@ -2,12 +2,12 @@
 # examples of those tasks, sentences with frames. Output: what studies/kovaleva2019/{tables,figures}.py draw.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.shared_inputs import gpus, minutes
 
 kovaleva2019 = StudyInputs(config, "kovaleva2019")
 predictions_by_task = kovaleva2019.of_group("tasks", "results/{run}/kovaleva2019/predictions/{task}.parquet")
 measures_by_seed = kovaleva2019.by_seed("tasks", "results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors")
 disabled_by_seed = kovaleva2019.by_seed("tasks", "results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet")
+ANNOTATED = ("kovaleva2019/annotated_maps.csv", "kovaleva2019/annotated_texts.jsonl")
 change_tables = "classes head_classes cosine special first_row features links options statistics".split()
 
 
@@ -18,14 +18,10 @@ use rule measured_by_model as kovaleva2019_predictions with:
         examples=kovaleva2019.examples("tasks"),
     output:
         predictions="results/{run}/kovaleva2019/predictions/{task}.parquet",
-    log:
-        "results/{run}/logs/kovaleva2019/predictions/{task}.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/predictions/{task}.tsv"
+    pathvars:
+        job="kovaleva2019/predictions/{task}",
     resources:
-        mem_mb=kovaleva2019.model_memory(),
-        runtime=minutes(240),
-        gpu=gpus(config),
+        **kovaleva2019.model_resources(240),
     params:
         **kovaleva2019.parameters("models:predictions", "classifier_seeds"),
         base=kovaleva2019.model(),
@@ -40,10 +36,8 @@ use rule measured as kovaleva2019_scores with:
     output:
         scores="results/{run}/kovaleva2019/scores.tsv",
         gains="results/{run}/kovaleva2019/table1_gains.tsv",
-    log:
-        "results/{run}/logs/kovaleva2019/scores.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/scores.tsv"
+    pathvars:
+        job="kovaleva2019/scores",
     group:
         "kovaleva2019_pages"
     params:
@@ -63,18 +57,11 @@ use rule measured_by_model as kovaleva2019_patterns with:
         thresholds="results/{run}/kovaleva2019/patterns/thresholds.tsv",
         table="results/{run}/kovaleva2019/patterns.tsv",
         drawn="results/{run}/kovaleva2019/drawn.tsv",
-    log:
-        "results/{run}/logs/kovaleva2019/patterns.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/patterns.tsv"
+    pathvars:
+        job="kovaleva2019/patterns",
     params:
         **kovaleva2019.parameters(
-            "patterns:patterns",
-            "resamples",
-            "seed",
-            settings="patterns",
-            task="drawn_task",
-            resources=("kovaleva2019/annotated_maps.csv", "kovaleva2019/annotated_texts.jsonl"),
+            *("patterns:patterns", "resamples", "seed"), resources=ANNOTATED, settings="patterns", task="drawn_task"
         ),
         model=kovaleva2019.model("labelled"),
         tuned=kovaleva2019.of_seed("drawn"),
@@ -91,14 +78,10 @@ use rule measured_by_model as kovaleva2019_measures with:
     output:
         measures="results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors",
         disabled="results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet",
-    log:
-        "results/{run}/logs/kovaleva2019/measures/{task}-{seed}.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/measures/{task}-{seed}.tsv"
+    pathvars:
+        job="kovaleva2019/measures/{task}-{seed}",
     resources:
-        mem_mb=kovaleva2019.model_memory(),
-        runtime=minutes(1440),
-        gpu=gpus(config),
+        **kovaleva2019.model_resources(1440),
     params:
         **kovaleva2019.parameters("models:measures", "padded", "tagger", "seed", "measured_records", "ablated_records"),
         base=kovaleva2019.model(),
@@ -116,10 +99,8 @@ use rule measured as kovaleva2019_changes with:
         disabling_heads="results/{run}/kovaleva2019/disabling_heads.tsv",
         disabling_layers="results/{run}/kovaleva2019/disabling_layers.tsv",
         disabling_summary="results/{run}/kovaleva2019/disabling.tsv",
-    log:
-        "results/{run}/logs/kovaleva2019/changes.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/changes.tsv"
+    pathvars:
+        job="kovaleva2019/changes",
     params:
         **kovaleva2019.parameters("changes:changes", "resamples", "seed"),
         measures=measures_by_seed,
@@ -128,21 +109,15 @@ use rule measured as kovaleva2019_changes with:
 
 use rule measured as kovaleva2019_frames with:
     input:
-        kovaleva2019.shards("frames", suffix="json"),
-        attention=kovaleva2019.shards("frames"),
-        examples=kovaleva2019.examples("frames"),
+        **kovaleva2019.maps("frames"),
     output:
         heads="results/{run}/kovaleva2019/frame_heads.tsv",
         options="results/{run}/kovaleva2019/frame_options.tsv",
         sentence="results/{run}/kovaleva2019/frame_sentence.tsv",
-    log:
-        "results/{run}/logs/kovaleva2019/frames.log",
-    benchmark:
-        "results/{run}/benchmarks/kovaleva2019/frames.tsv"
+    pathvars:
+        job="kovaleva2019/frames",
     resources:
-        # 6 values for each head and sentence.
-        mem_mb=kovaleva2019.map_memory("frames", 8 * 6),
-        runtime=minutes(30),
+        **kovaleva2019.map_resources("frames", 30, stored=8 * 6),
     params:
         **kovaleva2019.parameters("changes:frames", "pairing", "direction", "resamples", "seed"),
         limit=kovaleva2019.limit("frames"),

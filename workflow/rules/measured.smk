@@ -1,7 +1,10 @@
 # What rules of studies take over by `use rule measured as x with:`, for the environments without and with torch: `run.py` calls the
 # function that their `params` name. Resources are those of a job that reads tables; a rule that states some states all.
 
-from attention_atlas.workflow.shared_inputs import gpus, memory, minutes
+from attention_atlas.workflow.provenance import script_digest
+from attention_atlas.workflow.shared_inputs import SharedInputs, at_first, gpus
+
+inputs = SharedInputs(config)
 
 
 rule measured:
@@ -14,8 +17,7 @@ rule measured:
     conda:
         "../../envs/analysis.yaml"
     resources:
-        mem_mb=memory(4000),
-        runtime=minutes(120),
+        **at_first(mem_mb=4000, runtime=120),
     script:
         "../scripts/run.py"
 
@@ -24,6 +26,5 @@ use rule measured as measured_by_model with:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=memory(4000),
-        runtime=minutes(240),
+        **at_first(mem_mb=4000, runtime=240),
         gpu=gpus(config),

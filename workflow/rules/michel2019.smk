@@ -3,11 +3,9 @@
 
 from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
 from attention_atlas.workflow.study_inputs import StudyInputs
-from attention_atlas.workflow.shared_inputs import gpus, minutes
 
 michel2019 = StudyInputs(config, "michel2019")
 MASKED, PRUNED = "results/{run}/michel2019/masked/{experiment}", "results/{run}/michel2019/pruned/{experiment}"
-settings = ("same_file", "excluded_extremes", "resamples", "seed")
 EFFECTS = ("ablation", "ablation_best_translation", "ablation_best_classification", "correlation_heads", "correlations")
 EFFECTS += ("head_importance", "pruning_curves", "pruning_curves_by_kind", "statistics")
 FURTHER = {TRANSLATION: "translation_test", CLASSIFICATION: "classification_selection"}  # roles of Tables 5 and 6
@@ -31,9 +29,7 @@ use rule measured_by_model as michel2019_masked with:
     pathvars:
         job="michel2019/masked/{experiment}",
     resources:
-        mem_mb=michel2019.model_memory(),
-        runtime=minutes(1440),
-        gpu=gpus(config),
+        **michel2019.model_resources(1440),
     params:
         **michel2019.parameters("experiments:masked"),
         experiment=michel2019.opened(tested, "beams"),
@@ -85,9 +81,7 @@ use rule measured_by_model as michel2019_timing with:
     pathvars:
         job="michel2019/timing",
     resources:
-        mem_mb=michel2019.model_memory(),
-        runtime=minutes(240),
-        gpu=gpus(config),
+        **michel2019.model_resources(240),
     params:
         **michel2019.parameters("experiments:timing", "speed", definition="importance.definition"),
         model=michel2019.model("classification"),
@@ -105,7 +99,9 @@ use rule measured as michel2019_effects with:
     pathvars:
         job="michel2019/effects",
     params:
-        **michel2019.parameters("effects:effects", *settings, batch="importance.batch"),
+        **michel2019.parameters(
+            "effects:effects", "same_file", "excluded_extremes", "resamples", "seed", batch="importance.batch"
+        ),
 
 
 use rule measured as michel2019_training with:

@@ -1,13 +1,10 @@
-# Input: the files of a model (package, folder or hub). Output: its card and its tokenizer, its masked-LM head, and the
-# checkpoints of models that are fine-tuned here, with their cards.
+# Input: the files of a model (package, folder or hub). Output: its card and its tokenizer, its masked-LM head, the checkpoints of
+# models that are fine-tuned here, with their cards; and the cache of its attention, which all studies share.
 
-from attention_atlas.workflow.shared_inputs import SharedInputs
 from attention_atlas.workflow.paths import one_of
-from attention_atlas.workflow.provenance import script_digest
-from attention_atlas.workflow.shared_inputs import gpus, memory, minutes
 
-inputs = SharedInputs(config)
 FOLDER = "results/{run}/models/{model}"
+MAPS = "results/{run}/attention/{model}/{corpus}/{shard}.safetensors"
 fine_tuned = {name: f"{FOLDER}/checkpoint/{name}.json" for name in ("config", "tokenizer", "tokenizer_config")}
 fine_tuned |= {"weights": f"{FOLDER}/checkpoint/model.safetensors", "summary": f"{FOLDER}/training.tsv"}
 fine_tuned |= {"card": f"{FOLDER}/card.json", "described": f"{FOLDER}/tokenizer.json"}
@@ -33,8 +30,7 @@ rule describe_model:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=memory(4000),
-        runtime=minutes(60),
+        **at_first(mem_mb=4000, runtime=60),
     params:
         model=inputs.model_entry,
         code=script_digest("describe_model.py"),
@@ -55,8 +51,7 @@ rule untrained_model:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=memory(3000),
-        runtime=minutes(60),
+        **at_first(mem_mb=3000, runtime=60),
     params:
         settings=inputs.untrained_settings,
         code=script_digest("untrained_model.py"),
@@ -78,9 +73,7 @@ rule mlm_head:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=inputs.path_memory,
-        runtime=minutes(120),
-        gpu=gpus(config),
+        **inputs.path_resources(120),
     params:
         model=inputs.model_entry,
         limit=inputs.corpus_limit,
@@ -105,9 +98,7 @@ rule fine_tune:
     conda:
         "../../envs/model.yaml"
     resources:
-        mem_mb=inputs.path_memory,
-        runtime=minutes(480),
-        gpu=gpus(config),
+        **inputs.path_resources(480),
     params:
         base=inputs.base_entry,
         model=inputs.model_entry,
@@ -125,3 +116,28 @@ use rule fine_tune as fine_tune_by_epoch with:
         epochs="results/{run}/models/{model}/epochs.safetensors",
     wildcard_constraints:
         model=one_of(inputs.fine_tuned_models(epochs=True)),
+
+
+rule extract_attention:
+    input:
+        card="results/{run}/models/{model}/card.json",
+        examples=lambda wildcards: inputs.examples_in_path(wildcards)[int(wildcards.shard)],
+    output:
+        # The description is kept: Snakemake uses it to detect changes of the extraction, and jobs that read maps load it.
+        shard=MAPS if config["keep_attention"] else temp(MAPS),
+        description="results/{run}/attention/{model}/{corpus}/{shard}.json",
+    log:
+        "results/{run}/logs/extract_attention/{model}/{corpus}/{shard}.log",
+    benchmark:
+        "results/{run}/benchmarks/extract_attention/{model}/{corpus}/{shard}.tsv"
+    conda:
+        "../../envs/model.yaml"
+    resources:
+        **inputs.path_resources(240),
+        extractions=1,
+    params:
+        model=inputs.model_entry,
+        level=inputs.of_corpus("level"),
+        code=script_digest("extract_attention.py"),
+    script:
+        "../scripts/extract_attention.py"

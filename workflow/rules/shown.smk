@@ -1,7 +1,6 @@
 # Tables, figures and pages: a rule for each function that a study marks with @table, @figure or @page. Input: its tables.
 # Output: results/{run}/{study}.
 
-from attention_atlas.workflow.shared_inputs import memory, minutes
 from attention_atlas.workflow.shown import shown
 from attention_atlas.workflow.study import studies
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
@@ -29,8 +28,7 @@ for item in [item for study in studies() for item in shown(study)]:
         conda:
             "../../envs/analysis.yaml"
         resources:
-            mem_mb=memory(item.megabytes),
-            runtime=minutes(item.minutes),
+            **at_first(mem_mb=item.megabytes, runtime=item.minutes),
         params:
             **of_study.parameters_of(item),
         script:

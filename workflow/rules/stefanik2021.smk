@@ -2,33 +2,25 @@
 # tables in results/{run}/stefanik2021, of which studies/stefanik2021/{tables,figures}.py make tables and figures.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.shared_inputs import gpus, minutes
 
 stefanik2021 = StudyInputs(config, "stefanik2021")
 FIT = ("folds", "l2_penalty", "fits", "permutations", "resamples", "seed")
+DETECTION = "relative_attention head_ranking logistic_regression detectors rank_correlations".split()
 REMOVALS = "results/{run}/stefanik2021/removals/{model}.parquet"
 removals_by_seed = stefanik2021.of_group("taggers", REMOVALS)
 
 
 use rule measured as stefanik2021_detection with:
     input:
-        attention=stefanik2021.shards("documents"),
-        examples=stefanik2021.examples("documents"),
+        **stefanik2021.maps("documents"),
         card=stefanik2021.card("documents"),
     output:
+        **{name: f"results/{{run}}/stefanik2021/detection/{name}.tsv" for name in DETECTION},
         words="results/{run}/stefanik2021/words.parquet",
-        relative_attention="results/{run}/stefanik2021/detection/relative_attention.tsv",
-        head_ranking="results/{run}/stefanik2021/detection/head_ranking.tsv",
-        logistic_regression="results/{run}/stefanik2021/detection/logistic_regression.tsv",
-        detectors="results/{run}/stefanik2021/detection/detectors.tsv",
-        rank_correlations="results/{run}/stefanik2021/detection/rank_correlations.tsv",
-    log:
-        "results/{run}/logs/stefanik2021/detection.log",
-    benchmark:
-        "results/{run}/benchmarks/stefanik2021/detection.tsv"
+    pathvars:
+        job="stefanik2021/detection",
     resources:
-        mem_mb=stefanik2021.map_memory("documents", 8000),
-        runtime=minutes(240),
+        **stefanik2021.map_resources("documents", 240, stored=8000),
     params:
         **stefanik2021.parameters("detection:detection", *FIT),
         limit=stefanik2021.limit("documents"),
@@ -41,14 +33,10 @@ use rule measured_by_model as stefanik2021_removal with:
         test=stefanik2021.examples("test"),
     output:
         removals=REMOVALS,
-    log:
-        "results/{run}/logs/stefanik2021/removal/{model}.log",
-    benchmark:
-        "results/{run}/benchmarks/stefanik2021/removal/{model}.tsv"
+    pathvars:
+        job="stefanik2021/removal/{model}",
     resources:
-        mem_mb=stefanik2021.model_memory(),
-        runtime=minutes(1440),
-        gpu=gpus(config),
+        **stefanik2021.model_resources(1440),
     params:
         **stefanik2021.parameters("removal:removal", "step", "random_orders", "seed"),
         model=stefanik2021.model_entry,
@@ -67,10 +55,8 @@ use rule measured_by_model as stefanik2021_scores with:
         ablation="results/{run}/stefanik2021/removal_tables/ablation.tsv",
         cumulative_ablation="results/{run}/stefanik2021/cumulative_ablation.tsv",
         baselines="results/{run}/stefanik2021/extraction/baselines.tsv",
-    log:
-        "results/{run}/logs/stefanik2021/scores.log",
-    benchmark:
-        "results/{run}/benchmarks/stefanik2021/scores.tsv"
+    pathvars:
+        job="stefanik2021/scores",
     params:
         **stefanik2021.parameters("scores:scores", "max_phrase_words", "resamples", "seed"),
         removals=removals_by_seed,

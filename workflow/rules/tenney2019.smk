@@ -1,21 +1,17 @@
 # Tenney et al. (2019). Input: models, and examples with the targets of tasks. Output: tables in results/{run}/tenney2019.
 
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-from attention_atlas.workflow.shared_inputs import gpus, minutes
 
 tenney2019 = StudyInputs(config, "tenney2019")
-probed_corpora = tenney2019.corpora_in_path(
-    training=("tasks", "{wildcards.edge_task}", "training"),
-    development=("tasks", "{wildcards.edge_task}", "development"),
-    cases=("cases",),
-)
+TASK = ("tasks", "{wildcards.edge_task}")
+probed_corpora = tenney2019.corpora_in_path(training=(*TASK, "training"), development=(*TASK, "development"), cases=("cases",))
 SUMMARY = ("probe_scores", "mixing_weights", "tasks", "layers", "ends", "options")
-PROBE_TABLES = "results/{run}/tenney2019/probes/{model}/{task}.{kind}"
+OF_PROBE = "results/{run}/tenney2019/probes/{model}/{task}.{kind}"
 OF_ALL_PROBES = {"scores": "scores.tsv", "weights": "weights.tsv", "counts": "counts.parquet"}
-tables_of_second = tenney2019.of_group_by_kind("second", PROBE_TABLES, **OF_ALL_PROBES)
-tables_of_first = tenney2019.of_group_by_kind(
-    "tasks", PROBE_TABLES, **OF_ALL_PROBES, constant="constant.parquet", cases="cases.tsv"
-) | tenney2019.of_group_by_kind("random", PROBE_TABLES, random_scores="scores.tsv", random_counts="counts.parquet")
+OF_PROBES = {**OF_ALL_PROBES, "cases": "cases.tsv", "constant": "constant.parquet"}
+tables_of_second = tenney2019.of_group_by_kind("second", OF_PROBE, **OF_ALL_PROBES)
+tables_of_first = tenney2019.of_group_by_kind("tasks", OF_PROBE, **OF_PROBES)
+tables_of_first |= tenney2019.of_group_by_kind("random", OF_PROBE, random_scores="scores.tsv", random_counts="counts.parquet")
 
 
 use rule measured_by_model as tenney2019_probes with:
@@ -23,19 +19,11 @@ use rule measured_by_model as tenney2019_probes with:
         leaves(probed_corpora),
         card="results/{run}/models/{model}/card.json",
     output:
-        scores="results/{run}/tenney2019/probes/{model}/{edge_task}.scores.tsv",
-        weights="results/{run}/tenney2019/probes/{model}/{edge_task}.weights.tsv",
-        counts="results/{run}/tenney2019/probes/{model}/{edge_task}.counts.parquet",
-        cases="results/{run}/tenney2019/probes/{model}/{edge_task}.cases.tsv",
-        constant="results/{run}/tenney2019/probes/{model}/{edge_task}.constant.parquet",
-    log:
-        "results/{run}/logs/tenney2019/probes/{model}/{edge_task}.log",
-    benchmark:
-        "results/{run}/benchmarks/tenney2019/probes/{model}/{edge_task}.tsv"
+        **{name: f"results/{{run}}/tenney2019/probes/{{model}}/{{edge_task}}.{end}" for name, end in OF_PROBES.items()},
+    pathvars:
+        job="tenney2019/probes/{model}/{edge_task}",
     resources:
-        mem_mb=tenney2019.model_memory(),
-        runtime=minutes(1440),
-        gpu=gpus(config),
+        **tenney2019.model_resources(1440),
     params:
         **tenney2019.parameters("probing:probes", *("training", "seeds", "layer0", "max_targets", "max_traced_sentences")),
         task="{edge_task}",
@@ -43,7 +31,7 @@ use rule measured_by_model as tenney2019_probes with:
         model=tenney2019.model_entry,
         corpora=probed_corpora,
         study_model=tenney2019.model_name(),
-        random_model=tenney2019.setting_if("random_model"),
+        random_model=lambda wildcards: tenney2019.study_settings(wildcards).get("random_model"),
         folder="results/{run}/tenney2019/probes/{model}/{edge_task}.states",
 
 
@@ -53,10 +41,8 @@ use rule measured as tenney2019_second_model with:
     output:
         **{name: f"results/{{run}}/tenney2019/second_model/{name}.tsv" for name in SUMMARY},
         resamples="results/{run}/tenney2019/second_model/resamples.parquet",
-    log:
-        "results/{run}/logs/tenney2019/second_model.log",
-    benchmark:
-        "results/{run}/benchmarks/tenney2019/second_model.tsv"
+    pathvars:
+        job="tenney2019/second_model",
     params:
         **tenney2019.parameters("summary:summary", "training", "tasks", "resamples", "seed", "sentences"),
         **tables_of_second,
@@ -71,10 +57,8 @@ use rule tenney2019_second_model as tenney2019_summary with:
         **{name: f"results/{{run}}/tenney2019/summary/{name}.tsv" for name in SUMMARY},
         resamples="results/{run}/tenney2019/summary/resamples.parquet",
         traces="results/{run}/tenney2019/traces.tsv",
-    log:
-        "results/{run}/logs/tenney2019/summary.log",
-    benchmark:
-        "results/{run}/benchmarks/tenney2019/summary.tsv"
+    pathvars:
+        job="tenney2019/summary",
     params:
         **tables_of_first,
         model=tenney2019.model_name(),

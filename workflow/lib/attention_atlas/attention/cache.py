@@ -129,7 +129,8 @@ def read_attention(
         if not shards:
             raise AtlasError(f"{source}: there are no attention shards in this folder.")
         source = shards
-    for path in map(Path, source):
+    # Jobs have the descriptions among the files, so that Snakemake notices other maps.
+    for path in (path for path in map(Path, source) if path.suffix != ".json"):
         facts = read_description(path)
         if verify:
             check_shard(path, facts)

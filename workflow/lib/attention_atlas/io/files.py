@@ -5,8 +5,6 @@ from __future__ import annotations
 import bz2
 import contextlib
 import errno
-import fcntl
-import glob
 import gzip
 import hashlib
 import json
@@ -16,7 +14,6 @@ import os
 import re
 import shutil
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -47,9 +44,7 @@ _log = logging.getLogger(__name__)
 # Errors of decompressing damaged data; bzip2 raises an OSError without errno.
 DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
 SCRATCH = "ATLAS_SCRATCH"  # environment variable: where jobs put what they need while they run; by default beside their outputs
-_BLOCK = 1 << 20
-# Suffixes of temporary files, and the prefix of temporary folders.
-_PART, _SCRATCH = ".part", ".files."
+_PART = ".part"  # ending of temporary names
 _PACKED: dict[bytes, Callable[..., IO[bytes]]] = {
     b"\x1f\x8b": gzip.open,  # type: ignore[dict-item]  # in typeshed a GzipFile is no IO[bytes]
     b"\xfd7zXZ\x00": lzma.open,
@@ -78,21 +73,17 @@ def is_tar_archive(path: Path) -> bool:
 def whole_file(path: str | Path) -> Iterator[Path]:
     """Yield a temporary name beside `path`; rename it to `path` if the block succeeds, otherwise remove it.
 
-    The data is flushed to disk before the rename, so a file with its final name is always complete. Leftovers of a killed
-    process are removed.
+    The data is flushed to disk before the rename, so a file with its final name is always complete. The next attempt overwrites
+    what a killed process left: at any time, one job writes a file.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    prefix = f".{target.name}."
-    _clear(target.parent, prefix)
-    handle, name = tempfile.mkstemp(prefix=prefix, suffix=_PART, dir=target.parent)
-    _hold(handle)
-    part = Path(name)
+    part = target.with_name(f".{target.name}{_PART}")
     try:
+        part.write_bytes(b"")
         yield part
         with part.open("rb+") as stream:
             os.fsync(stream.fileno())
-        os.chmod(part, 0o666 & ~_umask())
         os.replace(part, target)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -103,27 +94,20 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         raise
     finally:
         part.unlink(missing_ok=True)
-        os.close(handle)
 
 
 @contextlib.contextmanager
 def whole_files(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
-    """Yield a temporary folder in `folder`; if the block succeeds, move the named files out of it, in order.
-
-    Leftovers of a killed process are removed.
-    """
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    _clear(target, _SCRATCH)
-    with tempfile.TemporaryDirectory(prefix=_SCRATCH, suffix=_PART, dir=target) as scratch:
-        handle = os.open(scratch, os.O_RDONLY)
-        _hold(handle)
-        try:
-            yield Path(scratch)
-            for name in names:
-                os.replace(Path(scratch, name), target / name)
-        finally:
-            os.close(handle)
+    """Yield a temporary folder in `folder`; if the block succeeds, move the named files out of it, in order."""
+    scratch = Path(folder, f".files{_PART}")
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    try:
+        yield scratch
+        for name in names:
+            os.replace(scratch / name, Path(folder, name))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -145,28 +129,6 @@ def scratch_folder(path: str | Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _hold(handle: int) -> None:
-    """Lock a temporary file for the lifetime of this process, if the file system supports locks."""
-    with contextlib.suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _clear(folder: Path, prefix: str) -> None:
-    """Remove temporary files and folders that no running process has locked."""
-    for temporary in folder.glob(f"{glob.escape(prefix)}*{_PART}"):
-        # Kept without locks or permissions.
-        with contextlib.suppress(OSError):
-            handle = os.open(temporary, os.O_RDONLY)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if temporary.is_dir():
-                    shutil.rmtree(temporary)
-                else:
-                    temporary.unlink()
-            finally:
-                os.close(handle)
-
-
 def write_text(path: str | Path, text: str) -> None:
     """Write `text` as UTF-8 with Unix line ends, atomically."""
     with whole_file(path) as part:
@@ -175,17 +137,8 @@ def write_text(path: str | Path, text: str) -> None:
 
 def sha256(path: str | Path) -> str:
     """SHA-256 of a file as 64 hex digits."""
-    digest = hashlib.sha256()
     with open(path, "rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def open_binary(path: str | Path) -> IO[bytes]:
@@ -248,13 +201,9 @@ def read_json(path: str | Path) -> Any:
             return json.loads(decoded(stream.read(), path))
     except json.JSONDecodeError as error:
         raise AtlasError(f"{path}:{error.lineno}: invalid JSON ({error.msg}); the file is damaged or cut off.") from error
-    except (RecursionError, ValueError) as error:  # a number with thousands of digits raises a plain ValueError
-        raise AtlasError(
-            f"{path}: its JSON is nested too deeply, or contains a number that is too long: the file is damaged; "
-            "fetch it again."
-        ) from error
-    except DAMAGED as error:
-        raise AtlasError(f"{path}: the compressed file is damaged or incomplete ({error}); fetch it again.") from error
+    # A number with thousands of digits raises a plain ValueError.
+    except (RecursionError, ValueError, *DAMAGED) as error:
+        raise AtlasError(f"{path}: this file is damaged or incomplete ({error}); fetch it again.") from error
 
 
 def read_yaml(path: Path) -> Any:

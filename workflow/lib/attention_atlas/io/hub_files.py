@@ -23,6 +23,11 @@ _log = logging.getLogger(__name__)
 MODELS, DATASETS = "models", "datasets"  # kinds of repositories
 _COMMIT = re.compile("[0-9a-f]{40}")
 _REPOSITORY = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
+_REFUSALS = {
+    "RevisionNotFoundError": "the hub has this repository, but no such commit, branch or tag. Correct the key `revision`.",
+    "GatedRepoError": "its owner asks for an account. Accept the terms on its page and set HF_TOKEN.",
+    "RepositoryNotFoundError": "the hub has no such repository, or it is private. Correct the key `hub`, or set HF_TOKEN.",
+}
 _METADATA = Path(".cache", "huggingface", "download")
 """Folder in which `hf download --local-dir` records commit and checksum of each file."""
 _LOCAL_MODELS = "models"
@@ -121,14 +126,8 @@ def refusal(kind: str, source: Mapping[str, Any], error: Exception) -> AtlasErro
     repository, reference = str(source["hub"]), reference_of(source)
     what = f"{'model' if kind == MODELS else 'data set'} {repository} at {reference[:8] if is_commit(reference) else reference}"
     name = type(error).__name__
-    if name == "RevisionNotFoundError":
-        return AtlasError(
-            f"{what}: the hub has this repository, but no such commit, branch or tag. Correct the key `revision`."
-        )
-    if name == "GatedRepoError":
-        return AtlasError(f"{what}: its owner asks for an account. Accept the terms on its page and set HF_TOKEN.")
-    if name == "RepositoryNotFoundError":
-        return AtlasError(f"{what}: the hub has no such repository, or it is private. Correct the key `hub`, or set HF_TOKEN.")
+    if name in _REFUSALS:
+        return AtlasError(f"{what}: {_REFUSALS[name]}")
     place = f"hub/{kind}/{repository}"
     return AtlasError(
         f"{what}: not in the hub's cache, and it could not be downloaded ({name}: {redacted(first_line(error, 200))}). "

@@ -1,13 +1,10 @@
-"""Tables as files: tab-separated, byte-identical for the same numbers, and Parquet; as Markdown; and labels of runs in them."""
+"""Tables as files: tab-separated, byte-identical for the same numbers, and Parquet; and labels of runs in them."""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -61,9 +58,6 @@ def joint_lines(labels: Iterable[RunLabel]) -> list[str]:
     return [*dict.fromkeys(names), *([" ".join(caveats)] if caveats else [])]
 
 
-_SPECIAL = re.compile(r"([\\`*_|\[\]])")
-
-
 def write_table(frame: pd.DataFrame, path: str | Path) -> None:
     """Write a frame as TSV: header in snake_case, six significant digits, empty cell for a missing value."""
     with whole_file(path) as part:
@@ -76,10 +70,10 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> None:
         frame.to_parquet(part, index=False)
 
 
-def read_parquet(path: str | Path, columns: Sequence[str]) -> pd.DataFrame:
-    """Read columns of a Parquet table."""
+def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Read a Parquet table, or some of its columns."""
     try:
-        return pd.read_parquet(path, columns=list(columns))
+        return pd.read_parquet(path, columns=None if columns is None else list(columns))
     except (OSError, ValueError, KeyError) as error:
         raise DamagedFile(path, f"this table cannot be read ({error})") from error
 
@@ -100,36 +94,3 @@ def with_columns(frame: pd.DataFrame, columns: Sequence[str], name: str | Path) 
     if absent:
         raise AtlasError(f"{name}: the column '{absent[0]}' is missing. Found: {', '.join(frame.columns)}.")
     return frame
-
-
-# --- Markdown ---------------------------------------------------------------------------------------------------------
-
-
-def escaped(text: str) -> str:
-    """A text that Markdown shows as it is, on one line."""
-    shown = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return " ".join(_SPECIAL.sub(r"\\\1", shown).split())
-
-
-def shown_value(value: Any) -> str:
-    """A cell of a table as text: numbers with three significant digits, whole ones in full, nothing for a missing value."""
-    if isinstance(value, str):
-        return escaped(value)
-    if pd.isna(value):
-        return ""
-    if not isinstance(value, float) or math.isinf(value):
-        return str(value)
-    return str(int(value)) if value.is_integer() else f"{value:.3g}"
-
-
-def markdown_table(names: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; cells are Markdown without bare vertical bars."""
-    titles = list(names)
-    return "\n".join("| " + " | ".join(line) + " |" for line in (titles, ["---"] * len(titles), *rows))
-
-
-def frame_table(frame: pd.DataFrame) -> str:
-    """A frame as a table; underscores in the names of its columns become spaces."""
-    names = [escaped(str(name).replace("_", " ")) for name in frame.columns]
-    columns = [[shown_value(value) for value in frame[name].tolist()] for name in frame.columns]
-    return markdown_table(names, zip(*columns, strict=True))

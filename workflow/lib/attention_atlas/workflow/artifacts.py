@@ -88,15 +88,9 @@ class Targets:
                 for run, declared, artifact in artifacts_of(self.named)
                 if study in (None, declared.id) and kind in (None, artifact.kind)
             ]
-            paths: list[str] = []
-            for run, declared, artifact in selected:
-                for extra in declared.extras(self.config, run):
-                    if extra.problem:
-                        self._warn_once(f"run {run}, {declared.id}: {extra.lacking}: {extra.problem}")
-                if is_built(self.config, run, declared, artifact):
-                    paths += declared.paths(artifact, run)
             self._report([one for one in needed_resources(self.named, self.config, selected) if one.state == MISSING])
-            return paths
+            built = [one for one in selected if is_built(self.config, *one)]
+            return [path for run, declared, artifact in built for path in declared.paths(artifact, run)]
 
         return files
 
@@ -115,11 +109,6 @@ class Targets:
         self._report(list(missing.values()))
         return list(dict.fromkeys(paths))
 
-    def _warn_once(self, sentence: str) -> None:
-        if sentence not in self._warned:
-            self._warned.add(sentence)
-            self.warn(sentence)
-
     def _report(self, missing: list[Requirement]) -> None:
         """Report missing resources, one line each: as an error, or as a warning if the artefacts that need them are skipped."""
         if not missing:
@@ -133,7 +122,9 @@ class Targets:
                 "Put each where it is expected (`make check RUN=...` says more), or set `missing: skip` to build everything "
                 "that does not need them."
             )
-        self._warn_once(f"missing; the artefacts that need these are skipped, or built without them:\n{listed}")
+        if listed not in self._warned:
+            self._warned.add(listed)
+            self.warn(f"missing; the artefacts that need these are skipped, or built without them:\n{listed}")
 
 
 Links = list[tuple[str, str]]  # text and address of each link
@@ -164,29 +155,13 @@ def _relative(file: str, page: str) -> str:
     return "../" * (len(PurePosixPath(page).parts) - 1) + file
 
 
-_PAGES = {
-    "index.html": "all tables and figures",
-    "atlas/atlas.html": "all heads",
-    "scoreboard.html": "values and claims by study",
-}
-
-
 def summary(config: Config, failed: bool = False) -> str:
-    """A few lines for each target run, by the files that exist; if some jobs `failed`, also how to go on."""
+    """A line for each target run, by the files that exist; if some jobs `failed`, also how to go on."""
     lines: list[str] = []
     for run in config["targets"]:
         listed = listed_artifacts(config, run)
-        skipped = sum(bool(entry.skipped) for entry in listed)
-        counts = []
-        for kind in ("table", "figure"):
-            of_kind = [entry for entry in listed if not entry.skipped and entry.artifact.kind == kind]
-            built = [entry for entry in of_kind if all(Path(path).is_file() for path in entry.paths(run))]
-            counts.append(f"{len(built)} of {len(of_kind)} {kind}s")
-        lines += [f"{run}: {config['runs'][run].get('title', run)}", f"  {' and '.join(counts)}"]
-        if skipped:
-            lines.append(f"  {skipped} skipped: `make check RUN={run}` says why")
-        pages = {f"results/{run}/{page}": title for page, title in _PAGES.items()}
-        lines += [f"  open {page} ({title})" for page, title in pages.items() if Path(page).is_file()]
-    if failed:
-        lines.append("Start the same command again to continue.")
-    return "\n".join(lines)
+        to_build = [entry for entry in listed if not entry.skipped]
+        built = sum(all(Path(path).is_file() for path in entry.paths(run)) for entry in to_build)
+        skipped = f", {len(listed) - len(to_build)} skipped" if len(listed) > len(to_build) else ""
+        lines.append(f"{run}: {built} of {len(to_build)} tables and figures{skipped}; see results/{run}/index.html")
+    return "\n".join([*lines, *(["Start the same command again to continue."] if failed else [])])

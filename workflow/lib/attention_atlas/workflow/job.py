@@ -1,19 +1,8 @@
-"""What every job script does around its one library call, and which jobs were stopped.
-
-Of the latter, and of jobs that have a new file, Snakemake takes in a second run what depends on old files for up to date:
-
-- Snakemake deletes the files of a job before it starts the job. If the job is stopped, what was made from the earlier files
-  remains, and Snakemake does not miss files that only existing files were made from (snakemake/snakemake#1978).
-- Snakemake does not compare the parameters of a job if it has no record of one of its files, for instance because a new version
-  of the workflow has given the job one more file.
-
-They are counted among the incomplete jobs, which the option `--rerun-incomplete` runs again, and what depends on them.
-"""
+"""What every job script does around its one library call."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import logging
 import os
@@ -21,7 +10,6 @@ import platform
 import random
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from attention_atlas.errors import AtlasError, DamagedFile
@@ -45,7 +33,6 @@ def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
     if not downloads:
         stay_offline()
     random.seed(0)
-    keep_freed_memory()
     # Imported modules stay until the end: the garbage collector need not scan them.
     gc.freeze()
     warnings = logging.StreamHandler(sys.stderr)
@@ -65,7 +52,10 @@ def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
         log.info("done")
     except DamagedFile as error:
         log.error("%s", error)
-        set_aside(error.path, log)
+        # Another job may have renamed it already.
+        with contextlib.suppress(FileNotFoundError):
+            error.path.replace(error.path.with_name(f"{error.path.name}.damaged"))
+            log.error("renamed to %s.damaged; start again to rebuild this file and what depends on it", error.path.name)
         sys.exit(1)
     except AtlasError as error:
         log.error("%s", error)
@@ -89,62 +79,3 @@ def stay_offline() -> None:
             for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
                 if hasattr(sys.modules[module], name):
                     setattr(sys.modules[module], name, True)
-
-
-# Names of options in glibc's malloc.h.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-_NEVER, _ONE_GIB = -1, 1 << 30
-
-
-def keep_freed_memory() -> bool:
-    """Let the C library keep freed memory for later requests; False, without any effect, if it is not glibc.
-
-    Each batch frees and requests the same hundreds of megabytes. If the memory is returned to the system in between, each page
-    causes a page fault when it is used again: 43,000 in one training step of MiniLM, a fifth of its time.
-    """
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):
-        return False
-    return bool(mallopt(_MMAP_THRESHOLD, _ONE_GIB) and mallopt(_TRIM_THRESHOLD, _NEVER))
-
-
-def set_aside(path: Path, log: logging.Logger) -> None:
-    """Rename a damaged file; no effect if it is missing or another job has renamed it already."""
-    aside = path.with_name(f"{path.name}.damaged")
-    with contextlib.suppress(FileNotFoundError):
-        path.replace(aside)
-        log.error("renamed to %s; start again to rebuild this file and what depends on it", aside.name)
-
-
-def was_stopped(log: Path) -> bool:
-    """Whether the log of a job says that it was started and did not finish; else its files were deleted on purpose."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []
-    return bool(lines) and " INFO rule " in lines[0] and not lines[-1].endswith(" INFO done")
-
-
-def rerun_unfinished_jobs() -> None:
-    """Let Snakemake count jobs that were stopped, or that never made one of their files, among the incomplete ones."""
-    # Not above: Snakemake's modules import each other, and cannot be imported in any order.
-    from snakemake.dag import DAG
-    from snakemake.io import is_flagged
-
-    if getattr(DAG.incomplete_files, "with_unfinished", False):
-        return
-    marked_incomplete = DAG.incomplete_files
-
-    async def incomplete_files(dag: DAG) -> list[str]:
-        record = dag.workflow.persistence.metadata
-        files = list(await marked_incomplete(dag))
-        for job in dag.jobs:
-            exist = [path for path in job.output if Path(path).exists()]
-            absent = [path for path in job.output if path not in exist]
-            if job.log and absent:  # Of most jobs no record is read.
-                is_new = [record(path) is None and not is_flagged(path, "temp") for path in absent]
-                has_new_file = any(record(path) is not None for path in exist) and any(is_new)
-                if has_new_file or was_stopped(Path(job.log[0])):
-                    files += job.output
-        return files
-
-    incomplete_files.with_unfinished = True  # type: ignore[attr-defined]
-    DAG.incomplete_files = incomplete_files

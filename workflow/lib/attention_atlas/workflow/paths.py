@@ -152,8 +152,3 @@ def tokenised_by(config: Config, model: str) -> str:
 
 def is_fine_tuned(config: Config, model: str) -> bool:
     return "fine_tuned" in config["models"][model]["source"]
-
-
-def keeps_epochs(config: Config, model: str) -> bool:
-    """Whether checkpoints of some epochs of a model's training are kept."""
-    return is_fine_tuned(config, model) and "keep_epochs" in config["models"][model]["training"]

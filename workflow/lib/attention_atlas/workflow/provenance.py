@@ -1,8 +1,8 @@
 """What code an output depends on: a digest of a job's script and of everything it imports from the library.
 
 Snakemake hashes the script of a rule but not the modules that it imports. With the digest in a rule's `params`, an edit re-runs
-exactly the jobs whose results it can change. The digest ignores comments, line breaks, docstrings and the modules of
-`WITHOUT_RESULTS`.
+exactly the jobs whose results it can change. The digest ignores what cannot change a result: comments, line breaks, docstrings,
+the arguments of `raise` and of logger calls, and the modules of `WITHOUT_RESULTS`.
 
 Digests of modules are cached by their content, in the folder of Python's compiled files: parsing all modules would take a
 quarter of the start time.
@@ -17,6 +17,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -30,6 +31,7 @@ WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.messages", "att
 _OWN_DIGEST = hashlib.sha256(Path(__file__).read_bytes()).digest()
 _STORE = Path(__file__).with_name("__pycache__") / f"provenance.{sys.implementation.cache_tag}.kept"
 _MAX_STORED = 5000  # cache entries (modules and their earlier versions) before it is emptied
+_LOGGING = re.compile(r"_?log\.(debug|info|warning|error|exception)")
 _DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
 
@@ -122,9 +124,7 @@ class _Tree:
         return self._modules.get(name, "").endswith("__init__.py")
 
 
-@functools.cache
-def _tree(folder: str) -> _Tree:
-    return _Tree(folder)
+_tree = functools.cache(_Tree)
 
 
 @functools.cache
@@ -167,19 +167,31 @@ def _parsed(source: str, function: str = "") -> tuple[str, list[str]]:
     tree = ast.parse(source)
     # Names for type checkers are never imported in a job.
     tree.body = [node for node in tree.body if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")]
+    for node in ast.walk(tree):
+        _remove_texts(node)
     if function:
         tree.body = _reached(tree.body, function)
     names: list[str] = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [statement for statement in node.body if not _is_docstring(statement)]
-        elif isinstance(node, ast.Import):
+        if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "study_modules":
             names += [f"attention_atlas.studies.*.{ast.literal_eval(argument)}" for argument in node.args]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest(), names
+
+
+def _remove_texts(node: ast.AST) -> None:
+    """Remove docstrings from a node, and messages: the arguments of `raise` and of a logger's call."""
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        node.body = [statement for statement in node.body if not _is_docstring(statement)]
+    call = node.exc if isinstance(node, ast.Raise) else node.value if isinstance(node, ast.Expr) else None
+    if not isinstance(call, ast.Call) or not (isinstance(node, ast.Raise) or _LOGGING.fullmatch(ast.unparse(call.func))):
+        return
+    # Later code may read a name that an argument assigns.
+    if not any(isinstance(part, ast.NamedExpr) for part in ast.walk(call)):
+        call.args, call.keywords = [], []
 
 
 def _reached(body: list[ast.stmt], function: str) -> list[ast.stmt]:

@@ -248,8 +248,8 @@ def by_study(names: Iterable[str]) -> str:
     for name in dict.fromkeys(names):
         study, _, artifact = name.partition("/")
         listed.setdefault(study, []).append(artifact)
-    sizes = {study: len(studies()[study].artifacts) for study in listed}
-    return "; ".join(f"{key}: {'all' if len(ids) == sizes[key] else ', '.join(ids)}" for key, ids in listed.items())
+    whole = {study: ids if len(ids) < len(studies()[study].artifacts) else ["all"] for study, ids in listed.items()}
+    return "; ".join(f"{study}: {', '.join(ids)}" for study, ids in whole.items())
 
 
 def without_missing(config: Config) -> dict[str, Any]:

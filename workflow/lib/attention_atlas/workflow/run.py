@@ -21,7 +21,7 @@ import pandas as pd
 
 from attention_atlas.errors import DamagedFile
 from attention_atlas.io.files import whole_file, write_text
-from attention_atlas.io.tables import RunLabel, read_table, write_parquet, write_table
+from attention_atlas.io.tables import RunLabel, read_parquet, read_table, write_parquet, write_table
 from attention_atlas.workflow.shown import OF_RUN, Marked, call_function
 
 _OF_PAGE = ("heading", "caption", "links", "run_title")
@@ -105,12 +105,7 @@ def _read(hint: Any, value: Any, limit: int | None) -> Any:
 
 def read_frame(path: str | Path) -> pd.DataFrame:
     """A table, by its suffix."""
-    if str(path).endswith(".parquet"):
-        try:
-            return pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            raise DamagedFile(path, f"this table cannot be read ({error})") from error
-    return read_table(path)
+    return read_parquet(path) if str(path).endswith(".parquet") else read_table(path)
 
 
 def _read_arrays(kind: Any, path: str) -> Any:

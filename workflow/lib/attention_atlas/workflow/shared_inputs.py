@@ -5,8 +5,7 @@ A cluster's user changes a number with `--set-resources` or in the profile.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,6 @@ from attention_atlas.workflow.paths import (
     card_path,
     companions_of,
     is_fine_tuned,
-    keeps_epochs,
     limit_of,
     shard_paths,
     study_runs,
@@ -58,8 +56,8 @@ class SharedInputs:
 
     def fine_tuned_models(self, epochs: bool) -> list[str]:
         """Models that are trained in the workflow and keep checkpoints of some epochs, or only their final weights."""
-        models = self.config["models"]
-        return [name for name in models if is_fine_tuned(self.config, name) and keeps_epochs(self.config, name) == epochs]
+        trained = {name: entry["training"] for name, entry in self.config["models"].items() if "training" in entry}
+        return [name for name, training in trained.items() if ("keep_epochs" in training) == epochs]
 
     def of_model(self, key: str) -> Parameter:
         return lambda wildcards: self.config["models"][wildcards.model][key]
@@ -95,20 +93,16 @@ class SharedInputs:
     def vocabulary_files(self, wildcards: Wildcards) -> list[str]:
         """The parallel text from which the vocabulary of an untrained model is learnt."""
         corpus = self.config["models"][wildcards.model]["source"]["untrained"]["corpus"]
-        translations = self.config["corpora"][corpus].get("translations")
-        return [raw_path(self.config, wildcards.run, name) for name in (corpus, translations) if name]
+        return [raw_path(self.config, wildcards.run, name) for name in (corpus, *companions_of(self.config, corpus))]
 
     def untrained_settings(self, wildcards: Wildcards) -> dict[str, Any]:
         """Shape of an untrained model, and languages and records of the corpus for its vocabulary."""
         entry = self.config["models"][wildcards.model]
         source: dict[str, Any] = entry["source"]["untrained"]
         corpus = self.config["corpora"][source["corpus"]]
-        return source | {
-            "layers": entry["layers"],
-            "heads": entry["heads"],
-            **{key: corpus[key] for key in ("languages", "order", "seed", "skip")},
-            "records": limit_of(self.config, wildcards.run, source["corpus"]),
-        }
+        shape = {key: entry[key] for key in ("layers", "heads")}
+        shape |= {key: corpus[key] for key in ("languages", "order", "seed", "skip")}
+        return source | shape | {"records": limit_of(self.config, wildcards.run, source["corpus"])}
 
     def base_card(self, wildcards: Wildcards) -> str:
         return card_path(wildcards.run, base_of(self.config, wildcards.model))
@@ -164,11 +158,15 @@ class SharedInputs:
         """All examples of the corpus in the path, for the model in it."""
         return shard_paths(self.config, wildcards.run, wildcards.model, wildcards.corpus, "examples", "parquet")
 
-    def path_memory(self, wildcards: Wildcards, attempt: int) -> int:
-        """Megabytes of a job that runs the model in the path on the corpus in the path, or trains it."""
-        model = self.config["models"][wildcards.model]
-        corpus = wildcards.get("corpus") or model["training"]["corpus"]
-        return attempt * model_megabytes(model, self.config["corpora"][corpus]["max_tokens"])
+    def path_resources(self, runtime: int) -> dict[str, Resource | int]:
+        """Of a job that runs the model in the path on the corpus in the path, or trains it, for at most so many minutes."""
+
+        def megabytes(wildcards: Wildcards, attempt: int) -> int:
+            model = self.config["models"][wildcards.model]
+            corpus = wildcards.get("corpus") or model["training"]["corpus"]
+            return attempt * model_megabytes(model, self.config["corpora"][corpus]["max_tokens"])
+
+        return {"mem_mb": megabytes, **at_first(runtime=runtime), "gpu": gpus(self.config)}
 
     def corpus_limit(self, wildcards: Wildcards) -> int:
         return limit_of(self.config, wildcards.run, wildcards.corpus)
@@ -178,26 +176,22 @@ Resource = Callable[[Any, int], int]  # function of the wildcards and the number
 _PROCESS = 1200  # A process with torch, transformers and Snakemake
 _VOCABULARY = 30522  # word pieces of BERT, for models whose vocabulary is not known before they are loaded
 _SAVED_STATES = 34  # values saved for the backward pass for each layer and token, in units of the hidden size (upper bound)
-_MIB, _GIGA = 2**20, 1e9
+_MIB = 2**20
 
 
-def memory(megabytes: int) -> Resource:
-    """A number of megabytes, or of minutes, increased after each failure."""
-    return lambda wildcards, attempt: megabytes * attempt
+def at_first(**numbers: int) -> dict[str, Resource]:
+    """Resources of the first attempt (mem_mb: megabytes, runtime: minutes); they grow after each failure."""
 
+    def of_attempt(number: int) -> Resource:
+        return lambda wildcards, attempt: number * attempt
 
-minutes = memory
+    return {name: of_attempt(number) for name, number in numbers.items()}
 
 
 def gpus(config: Config) -> int:
     """GPUs of a job that runs a model: one if the configuration requests a GPU, or this machine has one."""
     wanted = config["device"]
     return int(wanted == "cuda" or (wanted == "auto" and gpu_here()))
-
-
-def cache_bytes(model: Mapping[str, Any], records: int, tokens: float) -> float:
-    """Bytes of the maps of records of `tokens` tokens in float16."""
-    return 2 * records * model["layers"] * model["heads"] * tokens**2
 
 
 def model_megabytes(model: Mapping[str, Any], tokens: int) -> int:
@@ -212,13 +206,8 @@ def model_megabytes(model: Mapping[str, Any], tokens: int) -> int:
 
 def map_megabytes(model: Mapping[str, Any], tokens: int, records: int, stored: float) -> int:
     """A job that reads the maps of one example at a time, and stores some bytes for each head and record."""
-    data = 8 * 2 * cache_bytes(model, 1, tokens) + stored * records * model["layers"] * model["heads"]
+    data = model["layers"] * model["heads"] * (32 * tokens**2 + stored * records)  # 16 copies of its maps in float16
     return _PROCESS + int(data / _MIB)
-
-
-def attention_output(path: str, config: Config, temporary: Callable[[str], str]) -> str:
-    """Output path for the maps of a shard, marked by Snakemake's `temp` unless the run keeps attention."""
-    return path if config["keep_attention"] else temporary(path)
 
 
 def caches(config: Config) -> dict[tuple[str, str, str], int]:
@@ -229,32 +218,3 @@ def caches(config: Config) -> dict[tuple[str, str, str], int]:
             for model, corpus, count in extracted(config, run, study):
                 records[run, model, corpus] = max(count, records.get((run, model, corpus), 0))
     return records
-
-
-def bytes_of_maps(config: Config, written: Iterable[tuple[str, str, str]]) -> float:
-    """Bytes of the maps that will be written, of texts of their corpora's mean length, or else of the longest."""
-    records, size = caches(config), 0.0
-    for place in set(written) & records.keys():
-        model, corpus = config["models"][place[1]], config["corpora"][place[2]]
-        size += cache_bytes(model, records[place], corpus.get("mean_tokens", corpus["max_tokens"]))
-    return size
-
-
-def disk_shortage(config: Config, needed: float) -> str:
-    """A sentence if attention maps need more bytes than the disk of the results has free; otherwise empty."""
-    place = Path("results").absolute()
-    while not place.exists():
-        place = place.parent
-    free = shutil.disk_usage(place).free
-    if needed <= free or not config["keep_attention"]:
-        return ""
-    return (
-        f"disk: the attention maps take about {needed / _GIGA:.1f} GB, but only {free / _GIGA:.1f} GB are free: put results/ "
-        "on a larger disk, set keep_attention: false, or lower limits."
-    )
-
-
-def pending(jobs: Iterable[Any]) -> set[tuple[str, str, str]]:
-    """(run, model, corpus) of the maps that Snakemake's pending jobs write."""
-    wildcards = [job.wildcards for job in jobs if job.rule.name == "extract_attention"]
-    return {(names.run, names.model, names.corpus) for names in wildcards}

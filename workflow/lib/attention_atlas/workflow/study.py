@@ -54,16 +54,6 @@ class Artifact:
 
 
 @dataclass(frozen=True)
-class Extra:
-    """An optional package, without which artefacts are built, but lack something."""
-
-    name: str  # of the package, with what has to be downloaded for it
-    artifacts: tuple[str, ...]  # ids of the artefacts that lack something without it
-    lacking: str  # what they lack
-    problem: str  # why it cannot be used; empty where it is installed
-
-
-@dataclass(frozen=True)
 class Paper:
     """The paper of a study."""
 
@@ -108,7 +98,6 @@ class Study:
     models: Callable[[Config, str, Artifact], list[str]] = lambda config, run, artifact: []
     # Keys of its settings (nested with dots) that a run can do without if their corpus or model is missing -> keys with them.
     optional: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    extras: Callable[[Config, str], list[Extra]] = lambda config, run: []  # optional packages that a run uses
     # Name -> the models that one table or figure reads: name -> (model, corpus), and if need be a name for labels; or the tasks
     # that rules have in their paths (`{task}`).
     groups: Mapping[str, Callable[[Config, str], Mapping[str, tuple[str, ...]]]] = field(default_factory=dict)

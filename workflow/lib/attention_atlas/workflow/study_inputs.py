@@ -6,7 +6,7 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 from snakemake.iocontainers import Wildcards as JobWildcards
 
@@ -33,9 +33,9 @@ from attention_atlas.workflow.shared_inputs import (
     Resource,
     SharedInputs,
     Wildcards,
+    at_first,
     gpus,
     map_megabytes,
-    minutes,
     model_megabytes,
 )
 from attention_atlas.workflow.shown import Shown, full_name
@@ -46,20 +46,10 @@ File = Callable[[Wildcards], str]
 Nested = Callable[[Wildcards], Mapping[Any, Any]]
 """Function from wildcards to files by one or several levels of keys, or lists of these; numbers are no files."""
 
-_Self = TypeVar("_Self")
-_Value = TypeVar("_Value")
-_Arguments = ParamSpec("_Arguments")
-_OfJob = Callable[Concatenate[_Self, Wildcards, _Arguments], _Value]
-_OfRule = Callable[Concatenate[_Self, _Arguments], Callable[[Wildcards], _Value]]
 
-
-def of_job(method: _OfJob[_Self, _Arguments, _Value]) -> _OfRule[_Self, _Arguments, _Value]:
+def of_job(method: Callable[..., Any]) -> Callable[..., Callable[[Wildcards], Any]]:
     """A method that is called in a rule without wildcards, and returns what Snakemake calls with those of a job."""
-
-    def of_rule(self: _Self, /, *arguments: _Arguments.args, **named: _Arguments.kwargs) -> Callable[[Wildcards], _Value]:
-        return lambda wildcards: method(self, wildcards, *arguments, **named)
-
-    return of_rule
+    return lambda self, *arguments, **named: lambda wildcards: method(self, wildcards, *arguments, **named)
 
 
 def leaves(by_key: Nested) -> Files:
@@ -203,12 +193,13 @@ class StudyInputs(SharedInputs):
 
         `settings`: name -> keys of the setting that names the corpus; those that a run does not name are left out.
         """
-        corpora = {}
-        for name, (*path, last) in settings.items():
-            if corpus := self.settings(*path)(wildcards).get(last):
-                paths = shard_paths(self.config, wildcards.run, wildcards.model, corpus, "examples", "parquet")
-                corpora[name] = [paths, limit_of(self.config, wildcards.run, corpus)]
-        return corpora
+        named = {name: self.settings(*path)(wildcards).get(last) for name, (*path, last) in settings.items()}
+        place = self.config, wildcards.run, wildcards.model
+        return {
+            name: [shard_paths(*place, corpus, "examples", "parquet"), limit_of(self.config, wildcards.run, corpus)]
+            for name, corpus in named.items()
+            if corpus
+        }
 
     def shards_by_corpus(self, wildcards: Wildcards) -> dict[str, list[Any]]:
         """Corpus -> tables of examples, tables of dropped records, limit: for the table of dropped records."""
@@ -262,8 +253,7 @@ class StudyInputs(SharedInputs):
 
     def _seed_model(self, wildcards: Wildcards, group: str) -> str:
         models = self._family(wildcards, group)["tuned"]
-        seed = wildcards.get("seed")
-        return next(iter(models.values())) if seed is None else models[int(seed)]
+        return models[int(wildcards.get("seed", next(iter(models))))]
 
     def parameters(self, call: str, *settings: str, resources: Sequence[str] = (), **renamed: str) -> dict[str, Any]:
         """The `params` of a rule: the function that it calls, settings, and the digest of its code.
@@ -273,9 +263,10 @@ class StudyInputs(SharedInputs):
         parameter -> setting (nested keys with dots).
         """
         function = f"{self.study.id}.{call}"
-        values = {parameter: self.of_run(key) for parameter, key in ({key: key for key in settings} | renamed).items()}
-        code = script_digest("run.py", *resources, modules=(full_name(function),))
-        return {"call": function, **values, "code": code}
+        values = {
+            parameter: self.of_run(key) for parameter, key in (dict(zip(settings, settings, strict=True)) | renamed).items()
+        }
+        return {"call": function, **values, "code": script_digest("run.py", *resources, modules=(full_name(function),))}
 
     def of_run(self, name: str) -> Parameter:
         """What a run gives to a parameter: files or values that the study declares (`Study.inputs`), else a setting."""
@@ -285,14 +276,8 @@ class StudyInputs(SharedInputs):
     @of_job
     def settings(self, wildcards: Wildcards, *path: str) -> Any:
         """A setting of the study in the run, by its keys, which may have wildcards (`{wildcards.task}`)."""
-        value: Any = self.study_settings(wildcards)
-        for key in path:
-            value = value[key.format(wildcards=wildcards)]
-        return value
-
-    @of_job
-    def setting_if(self, wildcards: Wildcards, key: str, otherwise: Any = None) -> Any:
-        return self.study_settings(wildcards).get(key, otherwise)
+        keys = (key.format(wildcards=wildcards) for key in path)
+        return functools.reduce(lambda settings, key: settings[key], keys, self.study_settings(wildcards))
 
     @of_job
     def bounded(self, wildcards: Wildcards, role: str, *setting: str) -> int:
@@ -390,34 +375,25 @@ class StudyInputs(SharedInputs):
                 pairs[role] = self.pair(wildcards, role)
         return {name: self.label_of(wildcards, *pair) for name, pair in pairs.items()}
 
-    def model_memory(self) -> Resource:
-        """Megabytes of a job that runs the largest model of the study in a run on its longest texts."""
+    def model_resources(self, runtime: int) -> dict[str, Resource | int]:
+        """Of a job that runs the largest model of the study in a run on its longest texts, for at most so many minutes."""
 
         def megabytes(wildcards: Wildcards, attempt: int) -> int:
             pairs = study_examples(self.config, wildcards.run, self.study.id)
-            models, corpora = (sorted(set(names)) for names in zip(*pairs, strict=True))
-            longest = max(self.config["corpora"][corpus]["max_tokens"] for corpus in corpora)
-            return attempt * max(model_megabytes(self.config["models"][model], longest) for model in models)
+            longest = max(self.config["corpora"][corpus]["max_tokens"] for _, corpus in pairs)
+            return attempt * max(model_megabytes(self.config["models"][model], longest) for model, _ in pairs)
 
-        return megabytes
+        return {"mem_mb": megabytes, **at_first(runtime=runtime), "gpu": gpus(self.config)}
 
-    def model_resources(self, runtime: int) -> dict[str, Resource | int]:
-        """Resources of such a job, which takes at most so many minutes."""
-        return {"mem_mb": self.model_memory(), "runtime": minutes(runtime), "gpu": gpus(self.config)}
-
-    def map_memory(self, role: str, stored: float = 0) -> Resource:
-        """Megabytes of a job that reads the maps of a role; it stores some bytes for each head and record."""
+    def map_resources(self, role: str, runtime: int, stored: float = 0, **further: int) -> dict[str, Resource | int]:
+        """Of a job that reads the maps of a role, and stores some bytes for each head and record; and further resources."""
 
         def megabytes(wildcards: Wildcards, attempt: int) -> int:
             model, corpus = self.pair(wildcards, role)
             records, tokens = limit_of(self.config, wildcards.run, corpus), self.config["corpora"][corpus]["max_tokens"]
             return attempt * map_megabytes(self.config["models"][model], tokens, records, stored)
 
-        return megabytes
-
-    def map_resources(self, role: str, runtime: int, stored: float = 0, **further: int) -> dict[str, Resource | int]:
-        """Resources of such a job, which takes at most so many minutes, and further ones."""
-        return {"mem_mb": self.map_memory(role, stored), "runtime": minutes(runtime), **further}
+        return {"mem_mb": megabytes, **at_first(runtime=runtime), **further}
 
 
 def drawn_again(function: Shown, folder: str | Path, overlays: Iterable[str | Path], changes: Mapping[str, Any]) -> Any:

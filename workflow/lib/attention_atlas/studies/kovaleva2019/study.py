@@ -6,15 +6,12 @@ from typing import Any
 
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
-from attention_atlas.studies.kovaleva2019 import TASK_TITLES, missing_tagger
 from attention_atlas.studies.kovaleva2019.head_measures import MEASURES
 from attention_atlas.workflow.config import check_corpus, check_known
 from attention_atlas.workflow.paths import Config, Pair, has_files, limit_of, study_model
-from attention_atlas.workflow.study import Extra, Paper, Role, Study, shown_artifacts
+from attention_atlas.workflow.study import Paper, Role, Study, shown_artifacts
 
 ID = "kovaleva2019"
-_TAGGED = ("figure7", "options", "claims", "comparison")
-"""Artefacts with values of words by their tags and relations."""
 
 
 def training_corpus(config: Config, run: str, task: str) -> str:
@@ -90,16 +87,6 @@ def check(config: Config, run: str, place: str) -> None:
     check_known(settings["patterns"]["model"], config["models"], "model", f"{place}.patterns.model")
 
 
-def extras(config: Config, run: str) -> list[Extra]:
-    """The tagger, in a run with corpora that may have no gold tags."""
-    tagger, tasks = config["runs"][run][ID]["tagger"], tasks_of(config, run)
-    untagged = [TASK_TITLES[task] for task, corpus in tasks.items() if "sample" not in config["corpora"][corpus]["source"]]
-    if not untagged:
-        return []
-    lacking = f"without gold tags in {', '.join(untagged)}, features and links that need tags will be absent"
-    return [Extra(f"spaCy and its model {tagger}", _TAGGED, lacking, missing_tagger(tagger))]
-
-
 STUDY = Study(
     id=ID,
     order=3,
@@ -114,7 +101,6 @@ STUDY = Study(
     models=lambda config, run, artifact: [config["runs"][run][ID]["patterns"]["model"]],
     optional={"frames": ()},
     check=check,
-    extras=extras,
     groups={
         "tasks": task_pairs,
         "drawn": drawn_pair,
