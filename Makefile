@@ -54,8 +54,8 @@ test-slurm: $(DEV) ## the sample run on a real Slurm, also with failing jobs and
 rehearse: $(READY) ## every rule of the run paper on stand-ins of its corpora and models, in results/rehearsal-files
 	$(BIN)/python tools/rehearse.py --cores $(CORES)
 
-check: $(READY) ## what RUN needs and what is missing
-	PYTHONPATH=workflow/lib $(BIN)/python -m attention_atlas.workflow.check $(RUN) $(ARGS)
+check: $(READY) ## what RUN needs and what is missing; CORPUS=file or folder: which readers accept it
+	PYTHONPATH=workflow/lib $(BIN)/python -m attention_atlas.workflow.check $(RUN) $(if $(CORPUS),--corpus "$(CORPUS)") $(ARGS)
 
 atlas: $(READY) ## the atlas of MODEL, a folder or a model on the hub; several names: side by side; TEXT=my.txt (docs/atlas.md)
 	@test -n "$(MODEL)" || { echo "Name a model: make atlas MODEL=folder, or a name on the hub"; exit 1; }

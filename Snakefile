@@ -25,6 +25,7 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
+from attention_atlas.workflow.shared_inputs import bytes_of_maps, disk_space, pending
 from attention_atlas.workflow.artifacts import Targets, summary
 from attention_atlas.workflow.config import environment, merged, read_configuration, resolve
 from attention_atlas.workflow.paths import NAME, one_of
@@ -116,6 +117,12 @@ for study in studies():
         input:
             targets.artifacts(study=study),
         localrule: True
+
+
+onstart:
+    if needed := bytes_of_maps(config, pending(workflow.dag.needrun_jobs())):
+        sentence, enough = disk_space(config, needed)
+        (logger.info if enough else logger.warning)(sentence)
 
 
 onsuccess:

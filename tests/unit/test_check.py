@@ -3,9 +3,11 @@
 import json
 
 import pytest
+import yaml
 from small_config import SHIPPED, SMALL, changed, give_model, with_family
 
-from attention_atlas.workflow.check import check_run, fault_of
+from attention_atlas.workflow import check
+from attention_atlas.workflow.check import check_corpus, check_run, fault_of
 from attention_atlas.workflow.config import merged, resolve
 from attention_atlas.workflow.requirements import (
     DOWNLOADED,
@@ -57,8 +59,8 @@ def test_a_file_that_is_missing_alone_is_named_first(complete, name, problem):
     (complete / name).unlink()
     text, good = checked()
     assert not good
-    summary, empty, first, *_ = text.splitlines()
-    assert (summary, empty) == ("Run one cannot be built: 1 missing, 0 wrong, 0 to be downloaded, 1 present.", "")
+    summary, _, _, first, *_ = text.splitlines()
+    assert summary == "Run one cannot be built: 1 missing, 0 wrong, 0 to be downloaded, 1 present."
     assert first.startswith(f"missing           {problem}")
     text, good = checked(missing="skip")
     assert good, "what is skipped is no failure"
@@ -75,7 +77,8 @@ def test_a_file_that_is_present_but_something_else_is_named_by_line(complete, mi
     text, good = checked(missing=missing)
     # Also where what is missing is skipped: the jobs would read it.
     assert not good
-    assert text.startswith("Run one cannot be built: 0 missing, 1 wrong, 0 to be downloaded, 1 present.\n\nwrong             ")
+    assert text.startswith("Run one cannot be built: 0 missing, 1 wrong, 0 to be downloaded, 1 present.")
+    assert text.splitlines()[3].startswith("wrong  ")
     assert f"corpus trees: {TREES}:1: " in text
 
 
@@ -191,3 +194,33 @@ def test_a_users_file_is_compared_with_what_its_entry_says(tmp_path, entry, cont
     assert message.startswith(str(path) if fault else "")
     assert fault in message
     assert bool(message) == bool(fault)
+
+
+def test_disk_that_does_not_suffice_is_a_failure(complete, monkeypatch):
+    assert checked()[1]
+    monkeypatch.setattr(check, "disk_space", lambda config, needed: ("Too small.", False))
+    text, good = checked()
+    assert (text.splitlines()[1], good) == ("Too small.", False)
+
+
+@pytest.mark.parametrize(
+    ("content", "readers", "first"),
+    [
+        (TREE * 2, "conllu; edges, conllu", "yes  conllu: 2 records read, dropped: none"),
+        ("the cat. the cat.\nthe cat the\n\ncat the\nthe\n", "segments", "yes  segments: 2 records read, dropped: none"),
+        ("sentence\tlabel\nthe cat\t1\ncat\t0\n", "glue, sst2", "yes  glue, sst2: 2 records read, dropped: none"),
+        ("<html></html>\n<p></p>\n", "none", "no   conllu: "),
+    ],
+)
+def test_readers_that_take_a_file_are_named_with_an_entry_for_it(tmp_path, content, readers, first):
+    path = tmp_path / "mine.txt"
+    path.write_text(content, encoding="utf-8")
+    text, good = check_corpus(path, SHIPPED)
+    summary, _, line, *rest = text.splitlines()
+    assert summary.endswith(f"readers can read it ({readers}).")
+    assert line.startswith(first)
+    assert good == (readers != "none")
+    if good:
+        added = yaml.safe_load("\n".join(rest[2 : rest.index("", 2)]))
+        assert resolve(merged(SHIPPED, added))["corpora"]["mine"]["reader"] == readers.split(",")[0].split(";")[0]
+    assert all(str(path) in refused for refused in rest if refused.startswith("no   "))

@@ -5,7 +5,8 @@ A cluster's user changes a number with `--set-resources` or in the profile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import shutil
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,7 @@ Resource = Callable[[Any, int], int]  # function of the wildcards and the number
 _PROCESS = 1200  # A process with torch, transformers and Snakemake
 _VOCABULARY = 30522  # word pieces of BERT, for models whose vocabulary is not known before they are loaded
 _SAVED_STATES = 34  # values saved for the backward pass for each layer and token, in units of the hidden size (upper bound)
-_MIB = 2**20
+_MIB, _GIGA = 2**20, 1e9
 
 
 def at_first(**numbers: int) -> dict[str, Resource]:
@@ -194,6 +195,11 @@ def gpus(config: Config) -> int:
     return int(wanted == "cuda" or (wanted == "auto" and gpu_here()))
 
 
+def cache_bytes(model: Mapping[str, Any], records: int, tokens: float) -> float:
+    """Bytes of the maps of records of `tokens` tokens in float16."""
+    return 2 * records * model["layers"] * model["heads"] * tokens**2
+
+
 def model_megabytes(model: Mapping[str, Any], tokens: int) -> int:
     """A job that runs or trains a model on texts of at most `tokens` tokens."""
     maps = 24 * model["layers"] * model["heads"] * tokens
@@ -206,7 +212,7 @@ def model_megabytes(model: Mapping[str, Any], tokens: int) -> int:
 
 def map_megabytes(model: Mapping[str, Any], tokens: int, records: int, stored: float) -> int:
     """A job that reads the maps of one example at a time, and stores some bytes for each head and record."""
-    data = model["layers"] * model["heads"] * (32 * tokens**2 + stored * records)  # 16 copies of its maps in float16
+    data = 8 * 2 * cache_bytes(model, 1, tokens) + stored * records * model["layers"] * model["heads"]
     return _PROCESS + int(data / _MIB)
 
 
@@ -218,3 +224,29 @@ def caches(config: Config) -> dict[tuple[str, str, str], int]:
             for model, corpus, count in extracted(config, run, study):
                 records[run, model, corpus] = max(count, records.get((run, model, corpus), 0))
     return records
+
+
+def bytes_of_maps(config: Config, written: Iterable[tuple[str, str, str]]) -> float:
+    """Bytes of the maps that will be written, of texts of their corpora's mean length, or else of the longest."""
+    records, size = caches(config), 0.0
+    for place in set(written) & records.keys():
+        model, corpus = config["models"][place[1]], config["corpora"][place[2]]
+        size += cache_bytes(model, records[place], corpus.get("mean_tokens", corpus["max_tokens"]))
+    return size
+
+
+def disk_space(config: Config, needed: float) -> tuple[str, bool]:
+    """A sentence on the bytes of attention maps and the free disk of the results, and whether that is enough."""
+    place = Path("results").absolute()
+    while not place.exists():
+        place = place.parent
+    free = shutil.disk_usage(place).free
+    enough = needed <= free or not config["keep_attention"]
+    remedy = "" if enough else ": put results/ on a larger disk, set keep_attention: false, or lower limits"
+    return f"Attention maps take about {needed / _GIGA:.1f} GB in float16; {free / _GIGA:.1f} GB are free{remedy}.", enough
+
+
+def pending(jobs: Iterable[Any]) -> set[tuple[str, str, str]]:
+    """(run, model, corpus) of the maps that Snakemake's pending jobs write."""
+    wildcards = [job.wildcards for job in jobs if job.rule.name == "extract_attention"]
+    return {(names.run, names.model, names.corpus) for names in wildcards}
