@@ -249,9 +249,8 @@ def _check_model(model: nn.Module, verdict: Verdict) -> None:
             if not close(observed(model, inputs, Plan().gated(torch.ones(heads), where=kind))[1], output):
                 fault(f"a plan that changes nothing changes the output ({kind})")
         plan = Plan().zero(layers[-1], 1, where=kind)
-        (of_all, _), (of_others, masked_output) = (
-            outputs_of_heads(model, inputs, changed, kind, layers[-1]) for changed in (None, plan)
-        )
+        of_all, _ = outputs_of_heads(model, inputs, None, kind, layers[-1])
+        of_others, masked_output = outputs_of_heads(model, inputs, plan, kind, layers[-1])
         others = [head for head in range(heads) if head != 1]
         if of_others[:, :, 1].any() or not torch.equal(of_others[:, :, others], of_all[:, :, others]):
             fault(f"{kind}: masking a head does not zero its output alone")

@@ -214,7 +214,7 @@ def test_pieces_and_texts_are_those_of_transformers(opus):
     source, target = marian_tokenizer(opus), marian_tokenizer(opus, TARGET)
     for text in texts("en"):
         assert source.encode(text).ids == slow(text)["input_ids"], text
-    for text in texts("fr"):
+    for text in texts("fr")[:100]:
         ids = slow(text_target=text)["input_ids"]
         assert target.encode(text).ids == ids, text
         assert target.decode(ids) == slow.decode(ids, skip_special_tokens=True), text
