@@ -42,9 +42,3 @@ def test_every_study_is_cited_and_has_a_page():
             assert (ROOT / f"docs/studies/{study.id}.md").exists()
     dois = {reference["doi"] for reference in CITATION["references"] if "doi" in reference}
     assert dois == {entry["identifier"] for entry in ZENODO["related_identifiers"] if entry["scheme"] == "doi"}
-
-
-def test_the_links_of_the_readme_exist():
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert len(links) > 15
-    assert [link for link in links if not (ROOT / link).exists()] == []

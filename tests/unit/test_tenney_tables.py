@@ -35,8 +35,8 @@ from attention_atlas.workflow.study_inputs import StudyInputs
 
 TASKS = {"pos": False, "constituents": True}
 LABELS = {task: RunLabel("Small run", "tiny", f"corpus of {task}", sample=True) for task in TASKS}
-STEPS = {"evaluation_interval": 10, "max_steps": 50, "equal_steps": 30, "halve_after": 2, "patience": 1}
-RECIPE = Recipe(batch=8, learning_rate=0.003, mixing_rate_factor=20, **STEPS)
+STEPS = {"evaluation_interval": 10, "max_steps": 20, "equal_steps": 10, "halve_after": 2, "patience": 1}
+RECIPE = Recipe(batch=8, learning_rate=0.01, mixing_rate_factor=20, **STEPS)
 SEEDS, MAX_TARGETS = (1, 2), 4
 TARGETS, TRAINING_TARGETS = 8 * 6, 24 * MAX_TARGETS
 KEYS = ["layer0", "condition", "top", "seed"]
