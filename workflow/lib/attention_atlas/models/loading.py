@@ -203,15 +203,14 @@ def initialised(kind: Any, entry: Mapping[str, Any], seeded: bool = True, **opti
     settings = configuration(folder, **options)
     dtype = getattr(torch, entry["dtype"]) if entry["dtype"] != "auto" else settings.dtype or torch.float32
 
-    local = {"local_files_only": True, "trust_remote_code": False}
-    reported = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+    reported = {"local_files_only": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
     known = None
     if entry["init"] != "random":
         with torch.random.fork_rng(devices=[], enabled=seeded):
             if seeded:
                 torch.manual_seed(entry["seed"])
-            read = functools.partial(kind.from_pretrained, folder, config=settings, dtype=dtype, **local, **reported)
-            known, loading_info = _read(read, folder, "weights")
+            pretrained = functools.partial(kind.from_pretrained, folder, trust_remote_code=False, **reported)
+            known, loading_info = _read(lambda: pretrained(config=settings, dtype=dtype), folder, "weights")
         new = new_parts(known, loading_info, folder)
         if entry["init"] == "pretrained":
             return known, new
