@@ -20,9 +20,8 @@ from transformers import BertConfig, BertModel
 
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names, order_of_batches, parts_of_like_length
-from attention_atlas.models.loading import describe, load_trained, locate
+from attention_atlas.models.loading import describe, locate
 
 TRAINING = {"epochs": 6, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1}
 TRAINING |= {"task": "questions", "optimiser": "adamw"}
@@ -82,15 +81,12 @@ def test_frozen_word_embeddings_keep_their_values_and_all_else_is_trained(base, 
     assert unchanged == {"embeddings.word_embeddings.weight"}
 
 
-def test_the_order_of_batches_is_a_choice_that_the_card_names(base, tmp_path):
+def test_the_order_of_batches_is_a_choice(base, tmp_path):
     weights = {}
     for order in ("by_length", "random"):
         folder = train(base, tmp_path / order, epochs=1, batches=order, dropout=0.0, stored_dtype="float16")
-        entry = base[1] | {"source": {"path": str(folder)}}
-        describe("tiny", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
-        assert read_card(tmp_path / "card.json").batches == order
         weights[order] = load_file(folder / "model.safetensors")["qa_outputs.weight"]
-        assert (weights[order].dtype, load_trained(entry, "questions").dtype) == (torch.float16, torch.float32)
+    assert weights["random"].dtype == torch.float16
     assert not torch.equal(*weights.values())
     assert order_of_batches({"task": "translation"}) == "random"
 

@@ -239,10 +239,8 @@ def test_translations_of_a_model_of_the_hub_are_read_by_the_tokenizer_of_their_l
 
 def test_pieces_without_an_entry_are_counted_and_damaged_files_named(opus, tmp_path, caplog):
     copy = shutil.copytree(opus, tmp_path / "copy")
-    vocabulary = json.loads((copy / "vocab.json").read_text(encoding="utf-8"))
-    gone = next(piece for piece in vocabulary if piece.startswith("▁") and len(piece) > 3)
-    renamed = {("\ue001" if piece == gone else piece): number for piece, number in vocabulary.items()}
-    (copy / "vocab.json").write_text(json.dumps(renamed), encoding="utf-8")
+    vocabulary = (copy / "vocab.json").read_text(encoding="utf-8")
+    (copy / "vocab.json").write_text(vocabulary.replace('"\\u2581the"', '"x-the"'), encoding="utf-8")
     marian_tokenizer(copy)
     assert "1 subwords have no entry" in caplog.text
     for name, content, message in (

@@ -44,25 +44,6 @@ def test_a_slice_of_the_same_file_is_not_another_corpus():
         assert same_file(shipped(), run) == {"translation": False, "classification": False}, run
 
 
-def _common_records(config, one, two):
-    """Records that two corpora share: parts of one file, in the same order."""
-    one, two = (config["corpora"][name] for name in (one, two))
-    starts = [corpus.get("skip", 0) for corpus in (one, two)]
-    ends = [start + corpus["limit"] for start, corpus in zip(starts, (one, two), strict=True)]
-    same = all(one.get(key) == two.get(key) for key in ("source", "order"))
-    return max(0, min(ends) - max(starts)) if same else 0
-
-
-def test_heads_of_table_6_are_selected_on_examples_without_other_uses():
-    config = shipped()
-    settings = config["runs"]["laptop"]["michel2019"]
-    trained_on = {model["training"]["corpus"] for model in config["models"].values() if model.get("training")}
-    assert settings["classification_importance"] in trained_on, "the classifier's training corpus"
-    trained_on |= {task["corpus"] for family in config["families"].values() for task in family["tasks"].values()}
-    for name in trained_on | {settings["classification"], settings["classification_other"]}:
-        assert _common_records(config, settings["classification_selection"], name) == 0, name
-
-
 def test_a_translation_model_needs_text_tokenised_as_its_training_text():
     other = SHIPPED["corpora"]["newstest2014"] | {"tokenised": "moses"}
     overlay = {"runs": {"paper": {"michel2019": {"translation_test": "other"}}}, "corpora": {"other": other}}

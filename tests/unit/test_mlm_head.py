@@ -1,12 +1,8 @@
 """Masked tokens and the masked-LM head: the checkpoint's where it has one, else one trained on a frozen encoder."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tiny_models import HEADS, LAYERS, PAD, VOCABULARY, tiny
 from torch import nn
 
@@ -29,13 +25,12 @@ def example(record: int, n: int = 12, pieces=None) -> Example:
     return Example(record, f"e{record}", ids, (0,) * len(ids), tokens, word, tokens[1:-1])
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(1, 60), st.integers(0, 500), st.integers(0, 5))
-def test_fifteen_per_cent_are_chosen_and_no_special_token(n, record, seed):
-    one = mask_pieces(example(record, n), MASK, VOCABULARY, seed)
+@pytest.mark.parametrize("n", [1, 3, 4, 13, 60])
+def test_fifteen_per_cent_are_chosen_and_no_special_token(n):
+    one = mask_pieces(example(7, n), MASK, VOCABULARY, 0)
     assert one.chosen.sum() == max(1, round(0.15 * n))
     assert not one.chosen[[0, -1]].any()
-    assert (one.targets == example(record, n).input_ids).all()
+    assert (one.targets == example(7, n).input_ids).all()
     changed = one.input_ids != one.targets
     assert not (changed & ~one.chosen).any()
 
@@ -89,11 +84,12 @@ def test_without_one_a_head_is_trained_and_never_left_random(tmp_path, name):
     entry = setup(tmp_path, name, [example(k) for k in range(20)], init="random" if name == "bert_mlm" else "pretrained")
     path, facts = prepare(tmp_path, entry, steps=3)
     assert (facts.origin, facts.texts, facts.steps, facts.positions) == ("trained", 18, 3, 18 * 2 * 2)
-    model = load_masked_model(entry, path, facts)
-    assert not any(p.requires_grad for p in model.model.parameters())
     if name == "bert":
-        for (parameter, ours), theirs in zip(model.model.named_parameters(), tiny("bert").parameters(), strict=True):
-            assert torch.equal(ours, theirs), f"{parameter} is not changed by training"
+        model = load_masked_model(entry, path, facts)
+        assert all(map(torch.equal, model.model.parameters(), tiny("bert").parameters())), "the encoder is not trained"
+        path.write_bytes(path.read_bytes()[:-40])
+        with pytest.raises(AtlasError, match=r"head\.safetensors: not the head of this model"):
+            load_masked_model(entry, path, facts)
 
 
 @pytest.mark.parametrize(("epochs", "steps", "expected"), [(2.5, 1000, 6), (2.5, 4, 4)])
@@ -124,14 +120,3 @@ def test_too_little_text_and_a_training_that_diverges_are_errors(tmp_path, texts
     entry = setup(tmp_path, "bert", [example(k) for k in range(texts)])
     with pytest.raises(AtlasError, match=message):
         prepare(tmp_path, entry, steps=steps, learning_rate=1e30)
-
-
-def test_damaged_files_are_named(tmp_path):
-    entry = setup(tmp_path, "bert", [example(k) for k in range(20)])
-    path, facts = prepare(tmp_path, entry, steps=1)
-    path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(AtlasError, match=r"head\.safetensors: not the head of this model"):
-        load_masked_model(entry, path, facts)
-    (tmp_path / "head.json").write_text(json.dumps({"origin": "x", "colour": 1}))
-    with pytest.raises(AtlasError, match=r"head\.json: not a readable description of a head"):
-        read_head_facts(tmp_path / "head.json")

@@ -1,22 +1,17 @@
-"""The published values: their fields, kinds and numbers, where they stand in our tables, and what the paper run could match."""
+"""The published values: their fields, kinds and numbers, where they stand in our tables."""
 
 import ast
 import importlib
 import inspect
 import re
-from collections import Counter
 from fractions import Fraction
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from shipped_runs import shipped, wildcards
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.tables import RunLabel
 from attention_atlas.published import values as published_values
 from attention_atlas.published.compare import CLOSE, EXACT, NO, QUALITATIVE, SETTING
-from attention_atlas.published.matching import sameness
 from attention_atlas.published.values import (
     COLUMNS,
     half_unit,
@@ -26,7 +21,6 @@ from attention_atlas.published.values import (
     published_rows,
 )
 from attention_atlas.workflow.shown import full_name, shown
-from attention_atlas.workflow.study_inputs import StudyInputs
 
 SIZES = {"clark2019": 183, "guan2020": 55, "kovaleva2019": 568, "michel2019": 193, "tenney2019": 130, "stefanik2021": 13}
 NAMED_HEAD = re.compile(r"\b(?:layer (\d+) head (\d+)|head (\d+)-(\d+), 1-indexed|1-indexed (\d+)-(\d+)|head (\d+)-(\d+))")
@@ -180,33 +174,3 @@ def test_the_rounding_is_that_of_the_text_with_its_trailing_zeros(written):
 def test_a_file_or_a_row_that_cannot_be_used_is_named(written, rows, message):
     with pytest.raises(AtlasError, match=message):
         written.text(rows) if isinstance(rows, str) else written(*rows)
-
-
-# --- what the paper run could match -----------------------------------------------------------------------------------
-
-
-def kinds_of_values(study) -> list[str]:
-    """How every published value compares if the paper run has measured all that it can."""
-    inputs = StudyInputs(shipped(), study)
-    (item,) = (item for item in shown(study) if item.id == "comparison")
-    labels = {name: RunLabel(**label) for name, label in inputs.labels(*item.labels)(wildcards("paper")).items()}
-    # Figure A.3 of Tenney et al. has a second model.
-    second = {name.removeprefix("second "): label for name, label in labels.items() if name.startswith("second ")}
-    kinds = []
-    for value in load_published(study).values():
-        kind = "never" if value.never else value.comparable
-        if kind in (EXACT, CLOSE):
-            of_second = value.same.get("model") in {label.model_reference for label in second.values()}
-            kind = sameness(value, second if of_second else labels).comparable if value.role else NO
-        kinds.append(kind)
-    return kinds
-
-
-def test_what_the_paper_run_could_match_is_what_the_documentation_says():
-    rows = {study: Counter(kinds_of_values(study)) for study in SIZES}
-    rows["all"] = sum(rows.values(), Counter())
-    page = (Path(__file__).parents[2] / "docs/runs.md").read_text(encoding="utf-8")
-    for study, counts in rows.items():
-        row = f"| {study} | {counts.total()} | " + " | ".join(str(counts[kind]) for kind in (EXACT, CLOSE, NO, "never")) + " |"
-        assert row in page, row
-    assert rows["all"][EXACT] == rows["clark2019"][EXACT] > 0, "all else needs training or a figure"

@@ -28,12 +28,6 @@ def test_version_and_date_of_the_last_release_agree():
     assert dates == sorted(dates, reverse=True)
 
 
-def test_licence_title_and_keywords_agree():
-    assert CITATION["license"] == ZENODO["license"] == "MIT"
-    assert [CITATION[name] for name in ("title", "keywords")] == [ZENODO[name] for name in ("title", "keywords")]
-    assert [author["name"] for author in CITATION["authors"]] == [creator["name"] for creator in ZENODO["creators"]]
-
-
 def test_every_study_is_cited_and_has_a_page():
     titles = " ".join(reference["title"] for reference in CITATION["references"])
     for study in studies().values():

@@ -264,8 +264,3 @@ def test_claims_are_rarely_decided_where_nothing_is_planted(curves, claim, of_do
 )
 def test_a_planted_order_and_a_planted_gain_are_found(curves, claim, verdict, of_documents):
     assert given(curves, claim, 20, *of_documents)[verdict] > 0.8 * 20
-
-
-def test_sentences_of_documents_that_are_unlike_would_give_false_alarms():
-    found = given({"pos": FLAT_TASK}, gains, 60, True, "sentences")
-    assert found["holds"] + found["does not hold"] > binom.ppf(0.999, 60, 0.05)

@@ -108,27 +108,6 @@ def cases_of(*by_seed, gold=((True, False),), source="cases"):
     return pd.DataFrame(traced_cases(targets, ["A", "B"], arrays, source == "cases"), columns=CASES)
 
 
-def test_documents_are_units_and_the_targets_of_cases_are_numbered_through():
-    def role_example(record, task, pairs):
-        """Six targets of three predicates, labelled as arguments; three sentences per document."""
-        example = edge_example(record, task, pairs)
-        edges = [
-            replace(target, span1=(k % 3, k % 3 + 1), labels=(f"ARG{'ABC'.index(target.labels[0])}",))
-            for k, target in enumerate(example.edges)
-        ]
-        return replace(example, edges=tuple(edges), document=f"d{record // 3}")
-
-    out = probe("roles", True, Plan([1], [EMBEDDINGS], True, False), role_example, replace(RECIPE, max_steps=10))
-    counts, cases = out["counts"], out["cases"]
-    assert not counts.duplicated([*KEYS, "record"]).any(), "predicates of a sentence are counted together"
-    assert dict(zip(counts["record"], counts["unit_number"], strict=True)) == {k: (k - 24) // 3 for k in range(24, 32)}
-    traced, example = cases[(cases["source"] == "cases") & (cases["id"] == "e40")], role_example(40, "roles", True)
-    for number, edge in enumerate(edge for k in range(3) for edge in (example.edges[k], example.edges[k + 3])):
-        rows = traced[traced["target"] == number]
-        assert rows.loc[rows["gold"] == 1, "label"].unique().tolist() == list(edge.labels)
-        assert len(rows) == 2 * (LAYERS + 1)
-
-
 def test_traced_probabilities_are_normalised_over_labels_and_averaged_over_seeds():
     table = cases_of([[[0.2, 0.2], [0.9, 0.1]]], [[[0.1, 0.3], [0.6, 0.2]]])
     by_layer = table.pivot_table(index="top", columns="label", values="probability")
