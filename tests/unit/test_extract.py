@@ -186,13 +186,7 @@ def test_texts_that_read_their_padding_do_not_share_a_batch():
 
 @pytest.mark.parametrize(
     ("wanted", "gpu", "expected"),
-    [
-        (None, False, "cpu"),
-        ("auto", True, "cuda"),
-        ("cpu", True, "cpu"),
-        ("cuda", False, "sees no GPU"),
-        ("tpu", False, "use"),
-    ],
+    [(None, False, "cpu"), ("auto", True, "cuda"), ("cpu", True, "cpu"), ("cuda", False, "sees no GPU"), ("tpu", False, "use")],
 )
 def test_the_device_is_that_of_the_configuration(monkeypatch, wanted, gpu, expected):
     monkeypatch.delenv(DEVICE_VARIABLE, raising=False)

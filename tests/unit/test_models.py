@@ -223,10 +223,7 @@ TRUNCATED = {"index": "model.safetensors", "keep": lambda n: n < "encoder.layer.
 def test_weights_of_the_encoder_that_do_not_load_are_an_error(tmp_path, model, changes, message):
     folder = stored(model, tmp_path, **changes)
     kind = transformers.AutoModelForSequenceClassification
-    for said in (
-        refusal(load_model, entry_for(folder, init="random_encoder")),
-        refusal(initialised, kind, entry_for(folder)),
-    ):
+    for said in (refusal(load_model, entry_for(folder, init="random_encoder")), refusal(initialised, kind, entry_for(folder))):
         assert re.search(f"^{folder}: .*{message}", said), said
 
 

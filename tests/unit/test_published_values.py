@@ -12,14 +12,7 @@ import pytest
 from attention_atlas.errors import AtlasError
 from attention_atlas.published import values as published_values
 from attention_atlas.published.compare import CLOSE, EXACT, NO, QUALITATIVE, SETTING
-from attention_atlas.published.values import (
-    COLUMNS,
-    half_unit,
-    load_published,
-    printed,
-    published_column,
-    published_rows,
-)
+from attention_atlas.published.values import COLUMNS, half_unit, load_published, printed, published_column, published_rows
 from attention_atlas.workflow.shown import full_name, shown
 
 SIZES = {"clark2019": 183, "guan2020": 55, "kovaleva2019": 568, "michel2019": 193, "tenney2019": 130, "stefanik2021": 13}

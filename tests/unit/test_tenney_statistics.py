@@ -24,15 +24,7 @@ from attention_atlas.studies.tenney2019.summary import (
     seed_interval,
     shares_of_gain,
 )
-from attention_atlas.studies.tenney2019.targets import (
-    ANSWERS,
-    CONTROL_TASK,
-    COUNTS,
-    EARLY,
-    EMBEDDINGS,
-    constant_answer,
-    f1_of,
-)
+from attention_atlas.studies.tenney2019.targets import ANSWERS, CONTROL_TASK, COUNTS, EARLY, EMBEDDINGS, constant_answer, f1_of
 
 
 @given(st.lists(st.floats(0, 100), min_size=3, max_size=13))

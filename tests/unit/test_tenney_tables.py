@@ -13,11 +13,7 @@ from attention_atlas.io.tables import RunLabel
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.tenney2019.probing import Plan, probe_tables, traced_cases
 from attention_atlas.studies.tenney2019.summary import centre_of_gravity, expected_layer, summary, traces
-from attention_atlas.studies.tenney2019.tables import (
-    PUBLISHED_TARGETS,
-    comparison,
-    recipe_differences,
-)
+from attention_atlas.studies.tenney2019.tables import PUBLISHED_TARGETS, comparison, recipe_differences
 from attention_atlas.studies.tenney2019.targets import (
     ANSWERS,
     CASES,
@@ -141,7 +137,7 @@ def test_sentences_of_figure_3_are_those_in_doubt_for_most_tasks_and_with_most_c
     table = pd.DataFrame(rows, columns=CASES)
     shown = traces({task: table[table["task"] == task] for task in ("pos", "roles")}, 2)
     assert shown.drop_duplicates("sentence")[["sentence", "id"]].to_numpy().tolist() == [
-        *([1, "case"], [2, "two tasks"], [3, "changing"]),
+        *([1, "case"], [2, "two tasks"], [3, "changing"])
     ]
     assert shown["gold"].iloc[:4].tolist() == [1, 1, 0, 0]
 
