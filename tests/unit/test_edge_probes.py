@@ -135,27 +135,6 @@ def test_each_probe_is_clipped_to_its_own_norm():
         assert clipped == pytest.approx(min(norm, 5), rel=1e-3)
 
 
-def test_training_together_is_training_alone():
-    def train(keys, steps=12):
-        probes = EdgeProbes(keys, LAYERS, WIDTH, LABELS, True).eval()  # no dropout, whose chance would differ
-        adam = optimiser(probes, 1e-2, mixing_rate_factor=5.0)
-        for _ in range(steps):
-            adam.zero_grad()
-            losses = probe_losses(probes(STATES, FIRST, SECOND), TRUTH)
-            losses.sum().backward()
-            clip_by_probe(probes.parameters())
-            adam.step()
-        return probes, losses
-
-    together, losses = train(KEYS)
-    for number in (0, 3, 6):
-        alone, loss = train(KEYS[number : number + 1])
-        assert loss.item() == pytest.approx(losses[number].item(), rel=1e-3)
-        assert torch.allclose(together.mix[number], alone.mix[0], atol=1e-3)
-    first = probe_losses(EdgeProbes(KEYS, LAYERS, WIDTH, LABELS, True).eval()(STATES, FIRST, SECOND), TRUTH)
-    assert (losses < first - 0.1).all()
-
-
 # --- training ---------------------------------------------------------------------------------------------------------
 
 STEPS = {"evaluation_interval": 10, "max_steps": 120, "equal_steps": 30, "halve_after": 2, "patience": 4}

@@ -253,14 +253,13 @@ def test_claims_are_rarely_decided_where_nothing_is_planted(curves, claim, of_do
 
 
 @pytest.mark.parametrize(
-    ("curves", "claim", "verdict", "of_documents"),
+    ("curves", "claim", "verdict"),
     [
-        ({"pos": EARLY_TASK, "roles": LATE_TASK}, in_order, "holds", ()),
-        ({"pos": LATE_TASK, "roles": EARLY_TASK}, in_order, "does not hold", ()),
-        ({"pos": EARLY_TASK, "roles": LATE_TASK}, gains, "holds", ()),
-        ({"pos": EARLY_TASK, "roles": EARLY_TASK[::-1]}, gains, "does not hold", ()),
-        ({"pos": (50.0, 50, 50, 50, 92)}, gains, "holds", (True, "documents")),
+        ({"pos": EARLY_TASK, "roles": LATE_TASK}, in_order, "holds"),
+        ({"pos": LATE_TASK, "roles": EARLY_TASK}, in_order, "does not hold"),
+        ({"pos": EARLY_TASK, "roles": LATE_TASK}, gains, "holds"),
+        ({"pos": EARLY_TASK, "roles": EARLY_TASK[::-1]}, gains, "does not hold"),
     ],
 )
-def test_a_planted_order_and_a_planted_gain_are_found(curves, claim, verdict, of_documents):
-    assert given(curves, claim, 20, *of_documents)[verdict] > 0.8 * 20
+def test_a_planted_order_and_a_planted_gain_are_found(curves, claim, verdict):
+    assert given(curves, claim, 20)[verdict] > 0.8 * 20
