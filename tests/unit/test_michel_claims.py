@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom, spearmanr, t
+from scipy.stats import binom, binomtest, spearmanr, t
 
 from attention_atlas.methods.head_measures import (
     ALL,
@@ -106,6 +106,16 @@ def scores(right, base, keys=KEYS, rows=None):
     return effects.MaskedScores(effects.ACCURACY, pd.DataFrame(rows, columns=keys), base, right)
 
 
+def test_p_values_are_mcnemars_and_adjusted_for_all_heads():
+    generator = np.random.default_rng(0)
+    base = generator.random(60) < 0.6
+    right = np.where(generator.random((8, 60)) < 0.15, ~base, base)
+    rows = effects.effect_rows(scores(right, base), 1000, 0)
+    changes = [((base & ~answers).sum(), (base != answers).sum()) for answers in right]
+    assert rows["p"].tolist() == pytest.approx([binomtest(lost, changed).pvalue for lost, changed in changes])
+    assert (rows["p_adjusted"] > rows["p"])[rows["p"] < 0.5].all()
+
+
 def test_one_loss_and_one_gain_are_added():
     """Where no answer changes, the interval is that of Bonett and Price, not a point."""
     n = 40
@@ -126,6 +136,8 @@ def test_the_head_that_is_left_is_measured_on_other_examples():
     even = np.arange(24) % 2 == 0
     rows = [(OTHERS, "enc_enc", layer, head) for layer in (1, 2) for head in (1, 2)]
     masked = scores(np.stack([even, ~even] * 2), np.ones(24), rows=rows)
+    chosen = [heads.keys["head"].tolist() for heads in effects.best_on_other_half(masked)]
+    assert chosen == [[1, 1], [2, 2]], "on even and on odd examples"
     row = effects.one_head_statistic(masked, CLASSIFICATION, 200, 0)
     assert (row["value"], row["n"]) == (-100, 24)
     assert row["ci_high"] < -60
