@@ -22,7 +22,6 @@ from attention_atlas.methods.head_measures import (
 from attention_atlas.methods.importance import Derivatives
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
 from attention_atlas.stats.intervals import expanded_level, predicted_difference
-from attention_atlas.stats.simultaneous import simultaneous_largest
 from attention_atlas.studies.michel2019 import effects
 from attention_atlas.studies.michel2019.tables import TOLERATED, claims_of
 
@@ -122,14 +121,6 @@ def test_one_loss_and_one_gain_are_added():
     padded = effects.with_opposite_examples(scores(np.ones((1, n)), np.ones(n)))
     resampled = effects.resampled_deltas(padded, 4000, 0)[:, 0]
     assert resampled.std() == pytest.approx(100 * np.sqrt((2 / (n + 2)) / (n + 2)), rel=0.05)
-
-
-def test_the_largest_change_covers_all_heads_at_once():
-    generator = np.random.default_rng(0)
-    deltas, resampled = np.array([-3.0, 1.0, 0.0]), generator.normal(size=(5000, 3)) * [1, 2, 0] + [-3, 1, 0]
-    low, high = simultaneous_largest(deltas, resampled)
-    reach = np.quantile(np.abs(generator.normal(size=(200_000, 2))).max(axis=1), 0.95)
-    assert (low, high) == pytest.approx((3 - reach, 1 + 2 * reach), rel=0.05), "the least certain head has the upper end"
 
 
 def test_the_head_that_is_left_is_measured_on_other_examples():

@@ -90,22 +90,13 @@ def frames():
         heads_table = pd.DataFrame(list(units), columns=HEAD)
         values = generator.normal(size=(9, len(heads_table)))
         derivatives.append(Derivatives(heads_table, values, np.abs(values), np.full(values.shape, 5.0)))
-    epochs = [
-        answers(TRANSLATION, min(1.0, (percent / 100) / epoch + 0.4 / epoch), 1).assign(
-            epoch=epoch, percent=percent, count=percent // 10
-        )
-        for epoch in (1, 4)
-        for percent in (0, 20, 40, 100)
-    ]
-    pruned, training = [pruned_table(name) for name in SHAPES], pd.concat(epochs, ignore_index=True)
-    measured = effects.effects(
-        [*masked.values()], second, derivatives, pruned, SAME_FILES, 2, 4, 100, 0
-    ) | effects.training_curves(training, 100, 0)
+    pruned = [pruned_table(name) for name in SHAPES]
+    measured = effects.effects([*masked.values()], second, derivatives, pruned, SAME_FILES, 2, 4, 100, 0)
     frames = measured | masked | {f"{name}_further": masked_table(name, 5) for name in SHAPES}
     for name in ("table1", "table2", "table3", "table5", "table6"):
         frames[name] = shown(tables, frames)(name).frame
     copies = {"figure1": "ablation", "figure2": "correlation_heads", "figure3": "pruning_curves"}
-    copies |= {"figure4": "pruning_curves_by_kind", "figure5": "training_curves"}
+    copies["figure4"] = "pruning_curves_by_kind"
     return frames | {copy: frames[name] for copy, name in copies.items()}
 
 

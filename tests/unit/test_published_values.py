@@ -82,30 +82,6 @@ def test_a_value_is_looked_up_by_the_cell_of_our_table():
     assert published_column(load_published("michel2019"), "Table 1", "table1", "delta", rows) == [0.03, None]
 
 
-@pytest.mark.parametrize(
-    ("study", "item", "artefact", "column"),
-    [
-        ("michel2019", "Table 1", "table1", "delta"),
-        ("clark2019", "Table 1", "dependencies", "baseline_accuracy"),
-        ("tenney2019", "Figure 1 (and A.2 right)", "figure1", "expected_layer"),
-    ],
-)
-def test_every_published_number_stands_in_its_row(study, item, artefact, column):
-    published = load_published(study)
-    cells = {name: value.numbers[0].cell for name, value in published.items() if value.item == item}
-    cells = {name: cell for name, cell in cells.items() if cell and (cell.artefact, cell.column) == (artefact, column)}
-    frame = pd.DataFrame([{key: text.split("|")[-1] for key, text in cell.where.items()} for cell in cells.values()])
-    # Layers and heads are numbers in this project's tables.
-    for name in frame.columns.intersection(["layer", "head", "row", "batch"]):
-        frame[name] = frame[name].astype(int)
-    first = {}  # of several values of one place, such as those of two models, the first one
-    for name, cell in cells.items():
-        first.setdefault(tuple(cell.where.values()), float(published[name].value) / float(cell.scale))
-    expected = [first[tuple(cell.where.values())] for cell in cells.values()]
-    assert len(expected) > 7
-    assert published_column(published, item, artefact, column, frame) == pytest.approx(expected)
-
-
 def test_numbers_to_draw_are_in_our_unit_and_without_misprints():
     rows = published_rows("clark2019", ["t1_auxpass_acc", "dig_ent"])
     assert rows["value"].iloc[0] == pytest.approx(0.941)

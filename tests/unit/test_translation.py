@@ -131,39 +131,20 @@ def greedy(model, example, longest):
 
 
 def test_a_search_with_one_beam_is_the_greedy_loop(wild):
-    model, examples, tokenizer = wild
+    model, examples, tokenizer = wild[0], wild[1][:5], wild[2]
     # The longest sentence of a batch sets the bound of all.
     bound = search(model, max(len(example.input_ids) for example in examples), 1)["max_new_tokens"]
     translations = translate(model, examples, 0, tokenizer, beams=1)
     assert translations == [tokenizer.decode(greedy(model, example, bound)) for example in examples]
 
 
-def test_a_masked_head_is_its_slice_taken_out_before_the_output_projection(wild):
-    model, examples, tokenizer = wild
-    attention = model.model.decoder.layers[1].encoder_attn
-    size = attention.out_proj.in_features // 4
-
-    def without(module, inputs):
-        changed = inputs[0].clone()
-        changed[..., 2 * size : 3 * size] = 0
-        return (changed,)
-
-    hook = attention.out_proj.register_forward_pre_hook(without)
-    slow = translate(model, examples, 0, tokenizer)
-    hook.remove()
-    assert translate(model, examples, 0, tokenizer, Plan().zero(1, 2, DECODER_CROSS)) == slow
-    assert slow != translate(model, examples, 0, tokenizer)
-
-
 def test_many_plans_at_once_give_what_each_gives_by_itself(wild):
-    model, examples, tokenizer = wild[0], wild[1][:4], wild[2]
-    encoder = [Plan().zero(0, 1, ENCODER_SELF), Plan().zero(1, 0, ENCODER_SELF)]
-    decoder = [Plan().zero(1, 0, DECODER_SELF), Plan().zero(0, [1, 2, 3], DECODER_CROSS)]
-    both = [Plan().zero(1, 2, ENCODER_SELF).zero(0, 1, DECODER_CROSS).zero(1, [0, 3], DECODER_SELF)]
-    plans = [*decoder, *both, *encoder]
+    model, examples, tokenizer = wild[0], wild[1][:3], wild[2]
+    both = Plan().zero(1, 2, ENCODER_SELF).zero(0, 1, DECODER_CROSS).zero(1, [0, 3], DECODER_SELF)
+    plans = [Plan().zero(1, 0, DECODER_SELF), both, Plan().zero(0, 1, ENCODER_SELF)]
     together = translate_under(model, examples, 0, tokenizer, plans, beams=2, batch_tokens=60)
     assert together == [translate(model, examples, 0, tokenizer, plan, beams=2, batch_tokens=60) for plan in (None, *plans)]
-    assert len({tuple(texts) for texts in together}) == 6
+    assert len({tuple(texts) for texts in together}) == 4
 
 
 @pytest.fixture
