@@ -90,14 +90,6 @@ def test_a_model_is_described(folder, tmp_path):
     assert written.encode("The cat").tokens == ["[CLS]", "the", "cat", "[SEP]"]
 
 
-def test_the_origin_names_the_commit_of_files_in_the_cache_of_the_hub(folder, tmp_path, monkeypatch):
-    shutil.copytree(folder, tmp_path / "hub_cache" / "models--a--b" / "snapshots" / ("1" * 40))
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub_cache"))
-    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *args, **options: str(folder))
-    entry = entry_for(folder, source={"hub": "a/b", "revision": "1" * 40})
-    assert described(tmp_path, entry).origin == f"hub a/b at {'1' * 40}"
-
-
 def large_tokenizer(folder):
     transformers.BertTokenizerFast(vocab={f"t{i}" if i else "[UNK]": i for i in range(VOCABULARY + 1)}).save_pretrained(folder)
 
