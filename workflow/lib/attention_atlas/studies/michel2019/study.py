@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_measures import CLASSIFICATION, EFFECT, PAPER, TRANSLATION, Examples, Measure, Source, where
@@ -84,7 +85,7 @@ def same_file(config: Config, run: str) -> dict[str, bool]:
     return {name: sources[name] == sources[f"{name}_other"] for name in (TRANSLATION, CLASSIFICATION)}
 
 
-_CLASSIFIER = {"model": "classifier", "group": EFFECT}
+_CLASSIFIER: dict[str, Any] = {"model": "classifier", "group": EFFECT}
 _INTERVAL = ("ci_low", "ci_high")
 _HARM = "masking the head hurts less, or helps"
 _MASKED = Measure(
