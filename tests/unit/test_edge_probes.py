@@ -1,7 +1,6 @@
 """Edge probes, many at once, against one at a time in plain modules of torch; their training and counts."""
 
 import math
-import threading
 from dataclasses import replace
 
 import numpy as np
@@ -15,14 +14,12 @@ from torch import nn
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.models import devices
-from attention_atlas.studies.tenney2019 import probes as probes_module
 from attention_atlas.studies.tenney2019.probes import (
     SIZE,
     EdgeProbes,
     ProbeKey,
     Spans,
     _EarlyStopping,
-    ahead,
     answers,
     clip_by_probe,
     count_answers,
@@ -104,7 +101,6 @@ def test_all_probes_at_once_are_each_by_itself(pairs):
     logits = probes(STATES, *all_spans)
     losses = probe_losses(logits, TRUTH)
     losses.sum().backward()
-    assert logits.shape == (len(KEYS), TARGETS, LABELS)
     for number in range(len(KEYS)):
         slow = Slow(probes, number)
         slow_logits = slow(all_spans)
@@ -115,14 +111,6 @@ def test_all_probes_at_once_are_each_by_itself(pairs):
         assert torch.allclose(probes.mix.grad[number], slow.mix.grad, atol=1e-6)
         assert torch.allclose(probes.sides[-1].project.grad[number], slow.projections[-1].weight.grad.T, atol=1e-6)
         assert torch.allclose(probes.out.grad[number], slow.classify[3].weight.grad.T, atol=1e-6)
-
-
-def test_a_probe_uses_its_layers_alone_and_its_weights_sum_to_1():
-    weights = edge_probes().weights
-    assert torch.allclose(weights.sum(1), torch.ones(len(KEYS)))
-    for key, row_weights in zip(KEYS, weights, strict=True):
-        used = {LAYERS - 1, 1, 2} if key.lexical else set(range(key.top + 1))
-        assert {row for row, weight in enumerate(row_weights) if weight > 0} == used
 
 
 def test_the_same_seed_starts_the_same_and_new_probes_mix_evenly():
@@ -140,56 +128,11 @@ def test_each_probe_is_clipped_to_its_own_norm():
     (losses * torch.tensor([1e-3, *range(1, len(KEYS))]) * 1e3).sum().backward()
     before = [parameter.grad.clone() for parameter in probes.parameters()]
     clip_by_probe(probes.parameters(), 5.0)
-    assert torch.equal(probes.hidden.grad[0], next(g for g in before if g.shape == probes.hidden.shape)[0]), (
-        "a small one is kept"
-    )
-    for number in range(1, len(KEYS)):
-        norm, after = (
-            math.sqrt(sum(float(grad[number].square().sum()) for grad in gradients))
-            for gradients in (before, [parameter.grad for parameter in probes.parameters()])
-        )
-        assert norm > 5
-        assert after == pytest.approx(5, rel=1e-3)
-
-
-def test_training_together_is_training_alone():
-    def train(keys, steps=12):
-        probes = EdgeProbes(keys, LAYERS, WIDTH, LABELS, True).eval()  # no dropout, whose chance would differ
-        adam = optimiser(probes, 1e-2, mixing_rate_factor=5.0)
-        for _ in range(steps):
-            adam.zero_grad()
-            losses = probe_losses(probes(STATES, FIRST, SECOND), TRUTH)
-            losses.sum().backward()
-            clip_by_probe(probes.parameters())
-            adam.step()
-        return probes, losses
-
-    together, losses = train(KEYS)
-    for number in (0, 3, 6):
-        alone, loss = train(KEYS[number : number + 1])
-        assert loss.item() == pytest.approx(losses[number].item(), rel=1e-3)
-        assert torch.allclose(together.mix[number], alone.mix[0], atol=1e-3)
-    first = probe_losses(EdgeProbes(KEYS, LAYERS, WIDTH, LABELS, True).eval()(STATES, FIRST, SECOND), TRUTH)
-    assert (losses < first - 0.1).all()
-
-
-@pytest.mark.parametrize("way_of_the_cpu", [True, False])
-def test_both_ways_of_training_run_on_a_gpu(monkeypatch, way_of_the_cpu):
-    def step(device):
-        torch.manual_seed(1)
-        probes = edge_probes().to(device).train()
-        where = [Spans(*(getattr(side, name).to(device) for name in ("sentence", "start", "stop"))) for side in (FIRST, SECOND)]
-        probe_losses(probes(STATES.to(device), *where), TRUTH.to(device)).sum().backward()
-        clip_by_probe(probes.parameters(), 0.01)
-        return [parameter.grad.cpu() for parameter in probes.parameters()]
-
-    on_cpu = step("cpu")
-    if way_of_the_cpu:
-        monkeypatch.setattr(devices, "on_gpu", lambda tensor: False)
-    with PretendGpu():
-        there = step("cuda")
-    for gradient, expected in zip(there, on_cpu, strict=True):
-        torch.testing.assert_close(gradient, expected, rtol=0 if way_of_the_cpu else 1e-4, atol=0 if way_of_the_cpu else 1e-8)
+    after = [parameter.grad for parameter in probes.parameters()]
+    for number in range(len(KEYS)):
+        norm, clipped = (math.sqrt(sum(float(grad[number].square().sum()) for grad in grads)) for grads in (before, after))
+        assert (norm > 5) == (number > 0)
+        assert clipped == pytest.approx(min(norm, 5), rel=1e-3)
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -228,7 +171,6 @@ def test_counts_are_those_of_scikit_learn():
     with torch.no_grad():
         probes.out.mul_(20)
     counts = count_answers(probes, task.development, telling_states, torch.tensor([True, False, True]), batch=5)
-    assert counts.shape == (len(OF_SEED), len(task.development), 3)
     batches = list(answers(probes, task.development, telling_states, 5))
     order = [sentence.example.record for batch, *_ in batches for sentence in batch]
     predicted = np.concatenate([(logits[3] >= 0).numpy() for _, logits, _ in batches])[:, [0, 2]]
@@ -237,20 +179,6 @@ def test_counts_are_those_of_scikit_learn():
     place = [sentence.example.record for sentence in task.development].index(order[4])
     ours, gold = predicted[4 * 6 : 5 * 6], right[4 * 6 : 5 * 6]  # targets of the fifth sentence
     assert counts[3, place].tolist() == [(ours & gold).sum(), (ours & ~gold).sum(), (~ours & gold).sum()]
-
-
-def test_probes_of_one_seed_that_take_the_same_steps_differ_by_their_dropout_alone(monkeypatch):
-    recipe = replace(RECIPE, evaluation_interval=20, max_steps=20, equal_steps=20)
-
-    def difference():
-        probes, steps = train_probes(word_task(), telling_states, [ProbeKey(TOP, 1), ProbeKey(TOP, 1, equal=True)], recipe)
-        assert steps.tolist() == [20, 20]
-        return max(float((parameter[0] - parameter[1]).detach().abs().max()) for parameter in probes.parameters())
-
-    assert difference() > 1e-2
-    for rate in ("MIX_DROPOUT", "CLASS_DROPOUT"):
-        monkeypatch.setattr(probes_module, rate, 0.0)
-    assert difference() < 1e-5, "rounding"
 
 
 def early_stopping(*keys, **of_recipe):
@@ -289,7 +217,7 @@ def test_training_waits_and_keeps_the_best():
     assert probes.out_bias[:2, 0].tolist() == [2, 8]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_learning_rates_and_stopping_are_those_of_the_published_code(seed):
     """torch's scheduler with a threshold of 1e-4 of F1; and an end after so many evaluations without a new best score."""
     generator = np.random.default_rng(seed)
@@ -313,67 +241,21 @@ def test_learning_rates_and_stopping_are_those_of_the_published_code(seed):
     assert stopping.trained()[0].scale.item() == 1 + int(scores[:number].argmax())
 
 
-def test_with_the_published_patience_the_rate_is_halved_at_the_sixth_evaluation_and_training_ends_at_the_21st():
-    stopping = early_stopping(max_steps=100)
-    stopping.record(1, np.asarray([50.0]))
-    factors = []
-    for number in range(2, 23):
-        assert not stopping.ended.all()
-        stopping.record(number, np.asarray([50.0]))
-        factors.append(float(stopping._factor[0]))
-    assert factors[:7] == [1, 1, 1, 1, 1, 0.5, 0.5]
-    assert stopping.ended.all()
-
-
 def test_a_training_that_diverges_is_an_error():
     with pytest.raises(AtlasError, match=r"at or before step 10 the loss .*learning_rate of the edge probes \(1e\+30\)"):
         train_probes(word_task(), telling_states, TOPS, replace(RECIPE, learning_rate=1e30))
 
 
-def test_the_checkpoint_is_chosen_by_all_labels_of_the_first_sentences(monkeypatch):
-    task = replace(word_task("dependencies", pairs=True), task="relations", labels=("A", "B", "Other"))
-    assert task.scored.tolist() == [True, True, False]
-    seen = []
-
-    def count(probes, sentences, states, scored, batch, device):
-        seen.append((len(sentences), scored.tolist()))
-        return count_answers(probes, sentences, states, scored, batch, device)
-
-    monkeypatch.setattr(probes_module, "count_answers", count)
-    train_probes(task, telling_states, [ProbeKey(0, 1)], replace(RECIPE, max_steps=10, evaluation_sentences=7))
-    assert seen == [(7, [True, True, True])]
-
-
 def test_training_on_a_gpu_gives_the_weights_of_the_cpu(monkeypatch):
-    """A pretended GPU, with the order of sums of the CPU; batches are prepared by a thread there."""
-    monkeypatch.setattr(devices, "on_gpu", lambda tensor: False)
+    """A pretended GPU, whose batches are prepared by a thread; with the order of sums of the CPU the weights are equal."""
     task, recipe = word_task("pos", True), replace(RECIPE, max_steps=20)
-    reference, steps = train_probes(task, telling_states, OF_SEED, recipe)
-    with PretendGpu():
-        probes, there = train_probes(task, telling_states, OF_SEED, recipe, "cuda")
-        counts = counted(probes, task, "cuda")
-        weights = [parameter.detach().cpu() for parameter in probes.parameters()]
-    assert all(torch.equal(a, b.detach()) for a, b in zip(weights, reference.parameters(), strict=True))
-    assert (there == steps).all()
-    assert (counts == counted(reference, task)).all()
-
-
-def test_values_are_prepared_ahead_by_a_thread_whose_errors_are_seen():
-    prepared, threads = [], set()
-
-    def numbers():
-        for number in range(5):
-            prepared.append(number)
-            threads.add(threading.get_ident())
-            yield number
-        raise OSError("no such disk")
-
-    before, values = threading.active_count(), ahead(numbers())
-    assert [next(values) for _ in range(5)] == prepared == [0, 1, 2, 3, 4]
-    assert threads.isdisjoint({threading.get_ident()})
-    with pytest.raises(OSError, match="no such disk"):
-        next(values)
-    values = ahead(iter(range(9)))
-    next(values)
-    values.close()
-    assert threading.active_count() == before, "no thread is left when training ends early"
+    reference, _ = train_probes(task, telling_states, OF_SEED, recipe)
+    for exact in (True, False):
+        if exact:
+            monkeypatch.setattr(devices, "on_gpu", lambda tensor: False)
+        with PretendGpu():
+            probes, _ = train_probes(task, telling_states, OF_SEED, recipe, "cuda")
+            weights = [parameter.detach().cpu() for parameter in probes.parameters()]
+        monkeypatch.undo()
+        for ours, expected in zip(weights, reference.parameters(), strict=True):
+            torch.testing.assert_close(ours, expected.detach(), rtol=0, atol=0 if exact else 1e-3)

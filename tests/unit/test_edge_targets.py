@@ -1,39 +1,34 @@
 """Targets of edge probes as arrays, the hidden states that a job stores for them, and the inputs of its rules."""
 
-import logging
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from edge_examples import LABELS, edge_example, word_task
-from hypothesis import given
-from hypothesis import strategies as st
 from pandas.testing import assert_frame_equal
-from shipped_runs import shipped, shipped_copy, wildcards
+from shipped_runs import shipped, wildcards
 from tiny_models import LAYERS, PAD, tiny
 
 from attention_atlas.corpora.examples import Corpus
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import scratch_folder
 from attention_atlas.models.card import ModelCard
 from attention_atlas.models.extraction import HiddenStates
-from attention_atlas.studies.tenney2019 import probing
 from attention_atlas.studies.tenney2019.probing import Plan, pieces_of_targets, probe_tables, probes
-from attention_atlas.studies.tenney2019.study import ID, corpora, examples, tasks_of
+from attention_atlas.studies.tenney2019.study import ID, examples, tasks_of
 from attention_atlas.studies.tenney2019.targets import (
     CONTROL_TASK,
+    EARLY,
     EMBEDDINGS,
     LEXICAL,
     Recipe,
     control_labels,
-    f1_of,
     piece_spans,
     probed_cases,
     recipe_of,
     task_targets,
 )
-from attention_atlas.workflow.study_inputs import StudyInputs, leaves
+from attention_atlas.workflow.study_inputs import StudyInputs
 
 
 def test_spans_of_pieces_hold_the_pieces_of_their_words_and_no_others():
@@ -56,7 +51,6 @@ def one(start, stop, label="A", second=None):
     ("change", "message"),
     [
         ({"word": (-1, 0, 1, 1, 3, 3, 4, 5, 5, -1)}, r"e0: word 3 \('\w+'\) has no contiguous word pieces"),
-        ({"word": (-1, 0, 1, 2, 1, 3, 3, 4, 5, 5, -1)}, r"e0: word 2 \('\w+'\) has no contiguous word pieces"),
         # Words in another order than their pieces: a span over both would hold others' pieces.
         ({"word": (-1, 1, 0, 2, 3, 3, 4, 5, 5, -1), "edges": (one(0, 3),)}, "e0: the word pieces 2 to 3 are not those of"),
         ({"edges": (one(5, 7),)}, r"e0: the span \[5, 7\] does not lie within its 6 words"),
@@ -76,21 +70,12 @@ def test_misaligned_spans_are_refused(change, message):
     [
         ("coreference", ["0", "1"], ["1"]),
         ("roles", ["ARG0", "ARGM-TMP", "C-ARG1", "R-ARG0", "V"], ["ARG0", "ARGM-TMP"]),
-        ("relations", ["Cause-Effect(e1,e2)", "Other", "no_relation"], ["Cause-Effect(e1,e2)"]),
-        ("pos", ["Other", "R-X"], ["Other", "R-X"]),
+        ("relations", ["Cause-Effect(e1,e2)", "Other"], ["Cause-Effect(e1,e2)"]),
     ],
 )
 def test_some_labels_are_learnt_but_not_scored(task, labels, scored):
     renamed = replace(word_task(), task=task, labels=tuple(labels))
     assert [label for label, counts in zip(labels, renamed.scored, strict=True) if counts] == scored
-
-
-@given(st.lists(st.tuples(*[st.integers(0, 9)] * 3), min_size=1, max_size=5))
-def test_f1_is_the_harmonic_mean_of_precision_and_recall(counts):
-    for (true, false, missed), f1 in zip(counts, f1_of(counts), strict=True):
-        precision = true / (true + false) if true + false else 0
-        recall = true / (true + missed) if true + missed else 0
-        assert f1 == pytest.approx(200 * precision * recall / (precision + recall) if precision + recall else 0)
 
 
 def test_a_control_task_gives_every_word_one_label_as_often_as_the_task():
@@ -100,8 +85,6 @@ def test_a_control_task_gives_every_word_one_label_as_often_as_the_task():
             assert row.sum() == 1
             word = sentence.example.words[target.span1[1] - 1]
             assert by_word.setdefault(word, int(row.argmax())) == int(row.argmax())
-    assert len(set(by_word.values())) > 1
-    assert word_task(training=100, seed=1).training[0].control_task.tolist() != task.training[0].control_task.tolist()
     example = edge_example(0, "pos", False)
     labels_of = control_labels("pos", [one(0, 1, "rare"), *[one(0, 1, "frequent")] * 3], 0)
     drawn = [labels_of(replace(example, words=(f"w{k}",)), one(0, 1)) for k in range(400)]
@@ -115,8 +98,7 @@ def test_shuffled_labels_are_those_of_the_training_targets_in_another_order():
     by_chance = ((truth.sum(0) / len(truth)) ** 2).sum()
     assert (shuffled == truth).all(1).mean() == pytest.approx(by_chance, abs=0.1)
     assert all((sentence.shuffled_labels == sentence.truth).all() for sentence in task.development), "the right labels"
-    again, other = word_task(training=60, most=4), word_task(training=60, most=4, seed=1)
-    assert all((a.shuffled_labels == b.shuffled_labels).all() for a, b in zip(task.training, again.training, strict=True))
+    other = word_task(training=60, most=4, seed=1)
     assert any((a.shuffled_labels != b.shuffled_labels).any() for a, b in zip(task.training, other.training, strict=True))
 
 
@@ -127,7 +109,7 @@ def test_a_sentence_may_give_some_of_its_targets_and_cases_those_whose_labels_ar
     assert all(set(a.targets) <= set(b.targets) for a, b in zip(few.training, whole.training, strict=True))
     example = edge_example(99, "pos", False)
     strange = replace(example, edges=(*example.edges[:2], one(0, 1, "Z")))
-    (sentence,) = probed_cases(whole, [strange, replace(example, edges=strange.edges[2:])])
+    (sentence,) = probed_cases(whole, [strange])
     assert sentence.targets == example.edges[:2]
 
 
@@ -140,9 +122,7 @@ def test_the_arguments_of_one_predicate_are_a_record():
     task = task_targets("roles", [sentence], [sentence, replace(sentence, record=1)])
     frames = [[(t.span1, t.labels[0]) for t in record.targets] for record in task.development]
     assert frames == 2 * [[((1, 2), "A"), ((1, 2), "C")], [((4, 5), "B")]]
-    assert [record.example.record for record in task.development] == [0, 0, 1, 1]
     assert [len(record.targets) for record in task_targets("dependencies", [other], [other]).training] == [3]
-    assert [len(record.targets) for record in probed_cases(task, [sentence])] == [2, 1]
     # At most so many targets of a sentence, whatever their predicates.
     assert sum(len(record.targets) for record in task_targets("roles", [sentence], [sentence], most=2).training) == 2
 
@@ -177,8 +157,6 @@ def test_only_pieces_of_the_targets_of_a_task_are_wanted():
     example = two_tasks(0)
     # Words 1 and 2 have the pieces 2, 3 and 4; word 4 has the piece 7.
     assert [pieces_of_targets(example, task) for task in ("entities", "pos", "roles")] == [[2, 3, 4], [7], []]
-    pair = edge_example(0, "relations", True)
-    assert pieces_of_targets(replace(pair, edges=pair.edges[:1]), "relations") == [1, 2, 3]
 
 
 def test_probes_are_those_that_all_states_of_the_corpora_give(tmp_path):
@@ -192,7 +170,6 @@ def test_probes_are_those_that_all_states_of_the_corpora_give(tmp_path):
     reference = probe_tables(targets, states, traced, Plan((1,), [EMBEDDINGS, LEXICAL], True, True), Recipe(**RECIPE))
     for kind, table in reference.items():
         assert_frame_equal(tables[kind], table)
-    assert tables["constant"]["record"].tolist() == [e.record for e in CORPORA["development"].examples]
     assert not (tmp_path / "states").exists()
 
 
@@ -201,84 +178,29 @@ def test_of_the_random_model_fewer_probes_are_trained_and_no_targets_traced(tmp_
     first, second, random = (
         probed(tmp_path / "states", "pos", *models, corpora=cases) for models in (("tiny",), ("m",), ("m", "tiny"))
     )
-    for tables, tops in ((first, range(LAYERS + 1)), (second, range(LAYERS + 1)), (random, (0, LAYERS))):
-        assert sorted(set(tables["scores"]["top"])) == [*tops]
+    assert [sorted(set(tables["scores"]["top"])) for tables in (second, random)] == [[*range(LAYERS + 1)], [0, LAYERS]]
     assert CONTROL_TASK in set(first["scores"]["condition"])
-    assert len(set(second["scores"]["condition"])) == len(set(random["scores"]["condition"])) == 1
-    assert [set(tables["scores"]["layer0"]) for tables in (second, random)] == [{EMBEDDINGS, LEXICAL}, {EMBEDDINGS}]
+    assert [set(tables["scores"]["condition"]) for tables in (second, random)] == [{EARLY}, {EARLY}]
+    assert set(random["scores"]["layer0"]) == {EMBEDDINGS}
     assert [len(tables["constant"]) for tables in (first, second, random)] == [8, 0, 0]
     assert "cases" in set(first["cases"]["source"])
     assert random["cases"].empty
-    untraced = {name: corpus(records, lambda k: edge_example(k, "relations", False)) for name, records in PARTS.items()}
-    assert probed(tmp_path / "states", "relations", corpora=untraced)["cases"].empty, "none of the five tasks of Figure 3"
-
-
-def test_a_job_that_fails_leaves_nothing(tmp_path, monkeypatch):
-    def fail(*of):
-        assert len(list((tmp_path / "states").iterdir())) == 2
-        raise AtlasError("no")
-
-    monkeypatch.setattr(probing, "probe_tables", fail)
-    with pytest.raises(AtlasError, match="no"):
-        probed(tmp_path / "states", "pos")
-    assert not (tmp_path / "states").exists()
-
-
-def test_a_scratch_folder_is_empty_and_removed_at_the_end(tmp_path, monkeypatch, caplog):
-    left = tmp_path / "states" / "of-a-killed-job"
-    left.parent.mkdir()
-    left.write_text("x", encoding="utf-8")
-    with caplog.at_level(logging.INFO), scratch_folder(tmp_path / "states") as folder:
-        assert folder == left.parent
-        assert not left.exists()
-        (folder / "a").write_bytes(bytes(2000))
-    assert not folder.exists()
-    assert "held 2e-06 GB" in caplog.text
-    monkeypatch.setenv("ATLAS_SCRATCH", str(tmp_path / "node"))
-    with scratch_folder("results/a/b.states") as folder:
-        assert folder == tmp_path / "node" / "results-a-b.states"
-    assert not folder.exists()
 
 
 # --- inputs of the rules ----------------------------------------------------------------------------------------------
 
 
-def scores(group, config):
-    pattern = "results/{run}/tenney2019/probes/{model}/{task}.scores.tsv"
-    return StudyInputs(config, ID).of_group(group, pattern)(wildcards("sample"))
-
-
-def test_each_task_has_its_files_of_up_to_three_models():
-    folder, without = "results/sample/tenney2019/probes", shipped_copy()
+def test_each_task_has_its_files_of_up_to_three_models_and_its_settings():
+    inputs, job = StudyInputs(shipped(), ID), wildcards("paper", model="bert-large-uncased", edge_task="protoroles")
     for group, model in {"tasks": "minilm", "random": "minilm-random-1", "second": "minilm-squad"}.items():
-        assert scores(group, shipped()) == {task: f"{folder}/{model}/{task}.scores.tsv" for task in ("pos", "roles")}
-    for key in ("random_model", "second_model"):
-        del without["runs"]["sample"][ID][key]
-    assert scores("random", without) == scores("second", without) == {}
-    tables, none = (StudyInputs(config, ID).of_run("second_model")(wildcards()) for config in (shipped(), without))
-    assert (tables["tasks"], none) == ("results/sample/tenney2019/second_model/tasks.tsv", {})
-    labels = [StudyInputs(config, ID).labels("compared")(wildcards()) for config in (shipped(), without)]
-    assert [list(of_run) for of_run in labels] == [["pos", "roles", "second pos", "second roles"], ["pos", "roles"]]
-    assert {labels[0][f"second {task}"]["model"] for task in ("pos", "roles")} != {labels[0]["pos"]["model"]}
-
-
-def test_what_probes_of_a_task_read_and_how_they_are_trained():
+        pattern = "results/{run}/tenney2019/probes/{model}/{task}.scores.tsv"
+        expected = {task: f"results/sample/tenney2019/probes/{model}/{task}.scores.tsv" for task in ("pos", "roles")}
+        assert inputs.of_group(group, pattern)(wildcards("sample")) == expected
     parts = {part: ("tasks", "{wildcards.edge_task}", part) for part in ("training", "development")}
-    inputs, bare = StudyInputs(shipped(), ID), shipped_copy()
-    read = inputs.corpora_in_path(**parts, cases=("cases",))
-    of_task = read(wildcards("paper", model="bert-large-uncased", edge_task="protoroles"))
+    read = inputs.corpora_in_path(**parts, cases=("cases",))(job)
     folder = "results/paper/examples/bert-large-uncased"
-    assert of_task["development"] == [[f"{folder}/spr1-dev/{shard}.parquet" for shard in range(2)], 8000]
-    assert of_task["cases"][1] == 2
-    assert leaves(read)(wildcards(model="minilm", edge_task="pos")) == [
-        f"results/sample/examples/minilm/{name}/0.parquet" for name in ("sample-edges-train", "sample-edges", "paper-sentences")
-    ]
-    del bare["runs"]["laptop"][ID]["cases"]
-    laptop = StudyInputs(bare, ID).corpora_in_path(**parts, cases=("cases",))
-    of_laptop = laptop(wildcards("laptop", model="minilm", edge_task="roles"))
-    assert list(of_laptop) == ["training", "development"], "a run may have no sentences of the paper"
+    assert read["development"] == [[f"{folder}/spr1-dev/{shard}.parquet" for shard in range(2)], 8000]
     # Settings of a task come before those of all tasks.
-    job = wildcards("paper", edge_task="protoroles")
     recipe = recipe_of(inputs.settings("training")(job), inputs.settings("tasks", "{wildcards.edge_task}")(job))
     assert (recipe.evaluation_interval, recipe.max_steps, recipe.batch) == (100, 10000, 32)
 
@@ -287,5 +209,3 @@ def test_tasks_whose_files_are_missing_are_skipped_where_that_may_be(without_fil
     assert len(tasks_of(shipped(), "paper")) == 8
     assert list(tasks_of(shipped("skip"), "paper")) == ["relations"], "the one whose corpus is downloaded"
     assert ("bert-large-uncased", "ontonotes-edges-train") not in examples(shipped("skip"), "paper")
-    assert "ontonotes-edges-train" in corpora(shipped(), "paper")
-    assert "ewt-v1-dev" in corpora(shipped(), "laptop"), "sentences of a task's targets, where they have a file of their own"

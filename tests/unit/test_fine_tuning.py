@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from itertools import combinations
 
 import pandas as pd
@@ -19,9 +20,8 @@ from transformers import BertConfig, BertModel
 
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names, order_of_batches, parts_of_like_length
-from attention_atlas.models.loading import describe, load_trained, locate
+from attention_atlas.models.loading import describe, locate
 
 TRAINING = {"epochs": 6, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1}
 TRAINING |= {"task": "questions", "optimiser": "adamw"}
@@ -59,8 +59,7 @@ def train(base, folder, code="", examples="examples", **changed):
 
 
 def outputs(folder):
-    weights = load_file(folder / "checkpoint/model.safetensors")
-    return {name: values.tolist() for name, values in weights.items()}, (folder / "summary.tsv").read_bytes()
+    return (folder / "checkpoint/model.safetensors").read_bytes(), (folder / "summary.tsv").read_bytes()
 
 
 def test_the_loss_falls_and_the_same_seed_gives_the_same_weights(base, tmp_path):
@@ -68,39 +67,33 @@ def test_the_loss_falls_and_the_same_seed_gives_the_same_weights(base, tmp_path)
     assert sorted(path.name for path in folder.iterdir()) == sorted(CHECKPOINT)
     summary = pd.read_csv(tmp_path / "a/summary.tsv", sep="\t")
     assert summary["loss"].iloc[-1] < summary["loss"].iloc[0] - 0.2
-    load_trained(base[1] | {"source": {"path": str(folder)}}, "questions")
     train(base, tmp_path / "b")
     train(base, tmp_path / "c", seed=2)
     assert outputs(tmp_path / "a") == outputs(tmp_path / "b")
     assert outputs(tmp_path / "a")[0] != outputs(tmp_path / "c")[0]
 
 
-@pytest.mark.parametrize("freeze", [False, True])
-def test_frozen_word_embeddings_keep_their_values_and_all_else_is_trained(base, tmp_path, freeze):
+def test_frozen_word_embeddings_keep_their_values_and_all_else_is_trained(base, tmp_path):
     before = load_file(locate(base[1]) / "model.safetensors")
-    trained = load_file(train(base, tmp_path, epochs=1, freeze_word_embeddings=freeze) / "model.safetensors")
+    trained = load_file(train(base, tmp_path, epochs=1, freeze_word_embeddings=True) / "model.safetensors")
     after = {name.removeprefix("bert."): values for name, values in trained.items()}
     unchanged = {name for name in before.keys() & after.keys() if torch.equal(after[name], before[name])}
-    assert unchanged == ({"embeddings.word_embeddings.weight"} if freeze else set())
+    assert unchanged == {"embeddings.word_embeddings.weight"}
 
 
-def test_the_order_of_batches_is_a_choice_that_the_card_names(base, tmp_path):
-    """The weights depend on the order, and may be kept in half precision."""
+def test_the_order_of_batches_is_a_choice(base, tmp_path):
     weights = {}
     for order in ("by_length", "random"):
         folder = train(base, tmp_path / order, epochs=1, batches=order, dropout=0.0, stored_dtype="float16")
-        entry = base[1] | {"source": {"path": str(folder)}}
-        describe("tiny", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
-        assert read_card(tmp_path / "card.json").batches == order
         weights[order] = load_file(folder / "model.safetensors")["qa_outputs.weight"]
-        assert (weights[order].dtype, load_trained(entry, "questions").dtype) == (torch.float16, torch.float32)
+    assert weights["random"].dtype == torch.float16
     assert not torch.equal(*weights.values())
     assert order_of_batches({"task": "translation"}) == "random"
 
 
 @pytest.mark.parametrize(("task", "score"), [("rte", "label"), ("stsb", "score")])
 def test_classes_and_scores_are_learnt_also_in_parts(base, tmp_path, task, score):
-    """Labelled pairs: a class each, or a score each, which the letter of the second text gives away."""
+    """The letter of the second text of a pair determines its class or score."""
     labels = ("no", "yes") if task == "rte" else ("1", "4.5")
     pairs = zip("kjhgfdcbbcdfghjkkjhgfdcb", "bcdfghjkkjhgfdcbbcdfbcdf", strict=True)
     rows = [f"{k}\tthe cat {a}\tthe {b}\t{labels[b in 'bcdf']}" for k, (a, b) in enumerate(pairs)]
@@ -114,66 +107,51 @@ def test_classes_and_scores_are_learnt_also_in_parts(base, tmp_path, task, score
     loss = pd.read_csv(tmp_path / "summary.tsv", sep="\t")["loss"]
     assert loss.iloc[-1] < loss.iloc[0] - 0.1
     assert_parts_give_the_gradient_of_the_batch(lambda: train(base, tmp_path / "parts", dropout=0.0, **options))
-    if task == "rte":
-        with pytest.raises(AtlasError, match="all 8 examples have the label 'yes'"):
-            label_names([e for e in read_examples([base[0] / "pairs.parquet"]) if e.record >= 16], False)
 
 
-def test_parts_of_a_batch_give_its_gradient_with_questions(base, tmp_path):
-    assert_parts_give_the_gradient_of_the_batch(lambda: train(base, tmp_path, dropout=0.0))
-
-
-def test_no_examples_and_examples_without_labels_are_refused(base, tmp_path):
-    outs = tmp_path / "checkpoint", tmp_path / "summary.tsv"
-    for training in (TRAINING, TRAINING | {"task": "labels", "regression": False}):
-        for files in ([], [base[0] / "examples.parquet"])[: 2 if training["task"] == "labels" else 1]:
-            with pytest.raises(AtlasError, match="nothing to train on"):
-                fine_tune(base[1], base[0] / "card.json", files, 100, training, 1, *outs)
-    assert not outs[1].exists()
+def test_examples_without_labels_or_with_one_label_are_refused(base, tmp_path):
+    examples = list(read_examples([base[0] / "examples.parquet"]))
+    with pytest.raises(AtlasError, match="nothing to train on"):
+        label_names(examples, False)
+    with pytest.raises(AtlasError, match="examples have the label 'yes'"):
+        label_names([replace(example, label="yes") for example in examples], False)
+    with pytest.raises(AtlasError, match="nothing to train on"):
+        fine_tune(base[1], base[0] / "card.json", [], 100, TRAINING, 1, tmp_path / "checkpoint", tmp_path / "summary.tsv")
+    assert not (tmp_path / "summary.tsv").exists()
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"optimiser": "bert_adam"}, r"diverged: at step 2 the loss is not finite\. Lower learning_rate \(1e\+30\)"),
-        ({"epochs": 1, "batch": 8}, "diverged: at the end the loss is not finite"),
-        (
-            {"epochs": 1, "batch": 8, "learning_rate": 1e5, "stored_dtype": "float16"},
-            r"diverged: 35 of 39 weights are not finite \(.*\.\.\.\)\. Lower learning_rate \(100000\)\.",
-        ),
+        ({"optimiser": "bert_adam"}, r"at step 2 the loss is not finite\. Lower learning_rate \(1e\+30\)"),
+        ({"epochs": 1, "batch": 8}, "at the end the loss is not finite"),
+        ({"epochs": 1, "batch": 8, "learning_rate": 1e5, "stored_dtype": "float16"}, "35 of 39 weights are not finite"),
     ],
 )
 def test_a_training_that_diverges_is_an_error(base, tmp_path, changed, message):
     with pytest.raises(AtlasError, match=message):
         train(base, tmp_path, **{"learning_rate": 1e30, "warmup": 0} | changed)
     assert not (tmp_path / "checkpoint/model.safetensors").exists()
-    assert not (tmp_path / "summary.tsv").exists()
-
-
-def forget_last_file(state):
-    """As if the job was killed while the Trainer stored its state."""
-    (state / "trainer_state.json").unlink()
 
 
 @pytest.mark.parametrize(
-    ("steps", "spoil", "changed", "goes_on"),
+    ("steps", "missing", "changed", "goes_on"),
     [
-        # Four steps per epoch.
+        # Four steps per epoch. The job may be killed while the Trainer stores its state.
         (7, None, {}, True),
         (4, None, {"optimiser": "bert_adam", "batches": "random"}, True),
-        (6, forget_last_file, {}, False),
+        (6, "trainer_state.json", {}, False),
         (6, None, {"code": "b"}, False),
     ],
 )
-def test_a_stopped_training_goes_on_to_the_same_weights(base, tmp_path, monkeypatch, caplog, steps, spoil, changed, goes_on):
+def test_a_stopped_training_goes_on_to_the_same_weights(base, tmp_path, monkeypatch, caplog, steps, missing, changed, goes_on):
     before = {"code": "a", "batch": 2, "epochs": 3} | (changed if goes_on else {})
     with monkeypatch.context() as stopping:
         stop_after(steps, stopping)
         with pytest.raises(StopIteration):
             train(base, tmp_path / "stopped", **before)
-    assert not (tmp_path / "stopped/checkpoint/model.safetensors").exists()
-    if spoil:
-        spoil(next((tmp_path / "stopped/training_state").glob("*/checkpoint-4")))
+    if missing:
+        next((tmp_path / "stopped/training_state").glob(f"*/checkpoint-4/{missing}")).unlink()
     with caplog.at_level(logging.INFO):
         train(base, tmp_path / "stopped", **before | changed)
     assert (f"continuing after step {steps // 4 * 4}" in caplog.text) == goes_on

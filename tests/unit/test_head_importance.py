@@ -4,8 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 from tiny_models import HEADS, LAYERS, PAD, batch_for, installed, main_output, run, tiny
 
@@ -35,7 +33,6 @@ from attention_atlas.models.task_heads import logits, predicted, target_loss
 from attention_atlas.studies.michel2019 import experiments
 from attention_atlas.studies.michel2019.effects import IMPORTANCE, WHOLE, head_importance, masked_scores
 from attention_atlas.studies.michel2019.experiments import Classification, gradient_rows, timing
-from attention_atlas.studies.michel2019.tables import table4
 
 
 def example(record, size, label="no"):
@@ -103,56 +100,48 @@ def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch
     small = masked_heads.head_gradients(experiment, EXAMPLES)
     assert small.gradient == pytest.approx(derivatives.gradient, abs=2e-5)
     assert small.by_position == pytest.approx(derivatives.by_position, abs=2e-5)
-    assert (small.positions == derivatives.positions).all()
     heads = derivatives.heads
     for place in (0, 3, len(heads) - 1):
-        for row in (1, 4):
-            assert derivatives.gradient[row, place] == slope(experiment, EXAMPLES[row], heads, place, Plan())
+        assert derivatives.gradient[1, place] == slope(experiment, EXAMPLES[1], heads, place, Plan())
     plan = masked_heads.plan_without(heads.iloc[[1, 5]])
     masked = masked_heads.head_gradients(experiment, EXAMPLES, plan).gradient
     assert (masked[:, [1, 5]] == 0).all(), "masked heads have no derivative, and others that of the changed model"
     assert masked[1, 2] == slope(experiment, EXAMPLES[1], heads, 2, plan)
 
 
-def test_losses_that_are_not_finite_and_positions_that_the_model_lacks(caplog):
-    experiment = TinyTranslation()
-    positions = experiment.model.config.max_position_embeddings
-    pieces, inputs = [5 + k % 50 for k in range(positions + 9)], model_inputs(experiment.model, EXAMPLES[:1], PAD)
-    losses = [
-        float(target_loss(experiment.model, inputs, [pieces[:size]])) for size in (positions + 9, positions, positions - 1)
-    ]
-    assert losses[0] == losses[1] > losses[2]
+def test_the_loss_of_translations_is_the_sum_over_tokens_one_after_the_other(caplog):
+    experiment, total = TinyTranslation(), 0.0
+    model = experiment.model
+    for one in EXAMPLES[:3]:
+        previous = [model.config.decoder_start_token_id]
+        for piece in experiment.pieces(one):
+            with torch.no_grad():
+                ids = {"input_ids": torch.tensor([one.input_ids]), "decoder_input_ids": torch.tensor([previous])}
+                total -= float(model(**ids).logits[0, -1].log_softmax(-1)[piece])
+            previous.append(piece)
+    assert loss_of(experiment, EXAMPLES[:3]) == pytest.approx(total, rel=1e-5)
+    positions, inputs = model.config.max_position_embeddings, model_inputs(model, EXAMPLES[:1], PAD)
+    longer, whole = (target_loss(model, inputs, [[5 + k % 50 for k in range(positions + more)]]) for more in (9, 0))
+    assert longer == whole
     assert f"1 translations are truncated to the model's {positions} positions" in caplog.text
-    experiment.loss = lambda inputs, batch: target_loss(experiment.model, inputs, [[5, 2]] * len(batch)) * float("nan")
+    experiment.loss = lambda inputs, batch: target_loss(model, inputs, [[5, 2]] * len(batch)) * float("nan")
     with pytest.raises(AtlasError, match="the loss is not finite for a batch with example"):
         masked_heads.head_gradients(experiment, EXAMPLES)
 
 
-def test_the_loss_of_translations_is_the_sum_over_pieces_one_after_the_other():
-    experiment = TinyTranslation()
-    start, total = experiment.model.config.decoder_start_token_id, 0.0
-    for one in EXAMPLES[:3]:
-        pieces = experiment.pieces(one)
-        for k, piece in enumerate(pieces):
-            with torch.no_grad():
-                ids = {"input_ids": torch.tensor([one.input_ids]), "decoder_input_ids": torch.tensor([[start, *pieces[:k]]])}
-                total -= float(experiment.model(**ids).logits[0, -1].log_softmax(-1)[piece])
-    assert loss_of(experiment, EXAMPLES[:3]) == pytest.approx(total, rel=1e-5)
-
-
-def test_products_at_positions_sum_to_the_derivative_and_magnitudes_to_more(experiment):
+def test_tokens_that_reach_the_loss_are_counted(experiment):
     derivatives = masked_heads.head_gradients(experiment, EXAMPLES)
-    assert (derivatives.by_position >= np.abs(derivatives.gradient) - 1e-5).all()
-    lengths = np.asarray([len(one.input_ids) for one in EXAMPLES])
-    before_last = (derivatives.heads["kind"] == "enc_enc") & (derivatives.heads["layer"] < LAYERS)
-    assert (derivatives.positions[:, before_last] == lengths[:, None]).all(), "every token but padding reaches the loss"
-    last = (derivatives.heads["kind"] == "enc_enc") & (derivatives.heads["layer"] == LAYERS)
+    assert (derivatives.by_position >= np.abs(derivatives.gradient) - 1e-5).all(), "signs cancel in sums over positions"
+    lengths, (kind, layer) = [len(one.input_ids) for one in EXAMPLES], (derivatives.heads[name] for name in ("kind", "layer"))
+
+    def counts(heads):
+        return np.unique(derivatives.positions[:, heads.to_numpy()], axis=1)[:, 0].tolist()
+
+    assert counts((kind == "enc_enc") & (layer < LAYERS)) == lengths
     if experiment.name == CLASSIFICATION:
-        assert (derivatives.positions[:, last] == 1).all(), "of the last layer only the token that is classified"
+        assert counts(layer == LAYERS) == [1] * len(EXAMPLES), "of the last layer only the token that is classified"
     else:
-        targets = np.asarray([len(experiment.pieces(one)) for one in EXAMPLES])
-        cross = derivatives.heads["kind"] == "enc_dec"
-        assert (derivatives.positions[:, cross] == targets[:, None]).all()
+        assert counts(kind == "enc_dec") == [len(experiment.pieces(one)) for one in EXAMPLES]
 
 
 def random_derivatives(seed=0, examples=11):
@@ -178,32 +167,18 @@ def test_definitions_are_loops_over_examples_and_batches():
             per_batch, script = per_batch + abs(total), script + abs(running)
         assert unnormalised(of, PER_BATCH, batch)[head] == pytest.approx(per_batch / n)
         assert unnormalised(of, SCRIPT, batch)[head] == pytest.approx(script / n)
-    assert unnormalised(of, PER_BATCH, 1) == pytest.approx(unnormalised(of, PAPER, 1))
-
-
-@settings(max_examples=20)
-@given(st.lists(st.floats(0, 100), min_size=6, max_size=6))
-def test_importance_has_norm_one_in_each_layer(values):
-    heads = random_derivatives().heads
-    scaled = normalised(np.asarray(values), heads)
-    for layer in (1, 2):
-        layer_values = scaled[(heads["layer"] == layer).to_numpy()]
-        whole = np.linalg.norm(np.asarray(values)[(heads["layer"] == layer).to_numpy()])
-        assert np.linalg.norm(layer_values) == pytest.approx(1 if whole > 1e-150 else np.linalg.norm(layer_values))
-        assert np.isfinite(layer_values).all()
+    values = np.asarray([3.0, 0, 4, 0, 0, 0])
+    assert normalised(values, of.heads).tolist() == [0.6, 0, 0.8, 0, 0, 0], "norm 1 in each layer"
 
 
 def test_the_table_of_importance_has_intervals_for_means_over_examples(tmp_path):
     of = random_derivatives()
     write_parquet(gradient_rows(of, range(len(of.gradient))), tmp_path / "g.parquet")
-    back = read_derivatives(tmp_path / "g.parquet")
-    assert back.gradient == pytest.approx(of.gradient)
-    assert back.by_position == pytest.approx(of.by_position)
-    table = head_importance(CLASSIFICATION, back, 4, 200, 0)["head_importance"]
-    assert table.groupby("definition", sort=False).size().to_dict() == dict.fromkeys(DEFINITIONS, 6)
+    table = head_importance(CLASSIFICATION, read_derivatives(tmp_path / "g.parquet"), 4, 200, 0)["head_importance"]
+    for definition in DEFINITIONS:
+        rows = table[table["definition"] == definition]
+        assert rows["importance"].to_numpy() == pytest.approx(importance(of, definition, 4), rel=1e-4)
     paper = table[table["definition"] == PAPER]
-    assert paper["importance"].to_numpy() == pytest.approx(importance(of, PAPER, 4), rel=1e-4)
-    assert paper["importance"].between(paper["ci_low"], paper["ci_high"]).all()
     # A slow bootstrap: resampled examples, their mean magnitudes, and the norm of each layer.
     drawn = np.random.default_rng(1).integers(0, 11, (2000, 11))
     means = np.abs(of.gradient)[drawn].mean(axis=1).reshape(-1, 2, 3)
@@ -212,102 +187,72 @@ def test_the_table_of_importance_has_intervals_for_means_over_examples(tmp_path)
     assert table.loc[table["definition"] == SCRIPT, "ci_low"].isna().all()
 
 
-def test_steps_round_as_the_published_code():
+def test_steps_round_as_the_published_code_and_orders_keep_that_of_ties():
     assert [count for _, count in masked_heads.steps(144, 5, CLASSIFICATION)][:9] == [0, 7, 14, 21, 28, 36, 43, 50, 57]
-    assert masked_heads.steps(96, 10, TRANSLATION)[:3] == [(0, 0), (10, 10), (20, 20)]
-    assert masked_heads.steps(96, 10, TRANSLATION)[-1] == (100, 96)
+    assert masked_heads.steps(96, 10, TRANSLATION)[1:3] == [(10, 10), (20, 20)]
     assert [percent for percent, _ in masked_heads.steps(10, 30, TRANSLATION)] == [0, 30, 60, 90, 100]
-
-
-@given(st.lists(st.integers(-3, 3), min_size=1, max_size=20))
-def test_orders_keep_that_of_ties(values):
-    places = masked_heads.ascending(values)
-    assert places == sorted(range(len(values)), key=lambda place: (values[place], place))
-    assert masked_heads.next_places(values, places[:1], min(3, len(values))) == places[: min(3, len(values))]
+    assert masked_heads.ascending([2, -1, 2, -1, 0]) == [1, 3, 4, 0, 2]
+    assert masked_heads.next_places([2, -1, 2, -1, 0], [0], 3) == [0, 1, 3]
 
 
 CUTS = {
     "bert": {(ENCODER_SELF, 0): [1, 3], (ENCODER_SELF, 1): [0, 1, 2, 3], (ENCODER_SELF, 2): [0]},
-    "distilbert": {(ENCODER_SELF, 1): [2], (ENCODER_SELF, 0): [0, 3]},
     "marian": {(ENCODER_SELF, 0): [1], (DECODER_SELF, 1): [0, 2], (DECODER_CROSS, 0): [3], (DECODER_CROSS, 1): [0, 1, 2, 3]},
 }
 
 
-@pytest.mark.parametrize(("name", "kernel"), [("bert", "eager"), ("bert", "sdpa"), ("distilbert", "sdpa"), ("marian", "sdpa")])
-def test_heads_cut_out_are_heads_masked(name, kernel):
-    plan, cuts = Plan(), CUTS[name]
+@pytest.mark.parametrize("name", CUTS)
+def test_heads_cut_out_are_heads_masked(name):
+    plan, cuts, batch = Plan(), CUTS[name], batch_for(name)
     for (site, layer), heads in cuts.items():
         plan = plan.zero(layer, heads, site)
-    batch = batch_for(name)
     masked = main_output(run(installed(name), batch, plan=plan))
     model = tiny(name)
     before = sum(weights.numel() for weights in model.parameters())
     cut_heads(model, cuts)
-    model.set_attn_implementation(kernel)
+    model.set_attn_implementation("sdpa")
     with torch.no_grad():
-        pruned, whole = main_output(model(**batch)), main_output(tiny(name)(**batch))
+        pruned = main_output(model(**batch))
     real = batch.get("decoder_attention_mask", batch["attention_mask"]).bool()
     assert float((masked - pruned)[real].abs().max()) < 1e-5
-    assert float((masked - whole)[real].abs().max()) > 1e-3
-    gone = sum(len(heads) for heads in cuts.values())
     # Of each head its rows of three projections with biases, and its columns of the fourth.
-    assert before - sum(weights.numel() for weights in model.parameters()) == gone * (4 * 4 * 16 + 3 * 4)
+    gone = sum(len(heads) for heads in cuts.values()) * (4 * 4 * 16 + 3 * 4)
+    assert before - sum(weights.numel() for weights in model.parameters()) == gone
 
 
-def test_heads_that_are_not_there_cannot_be_cut_out():
-    with pytest.raises(AtlasError, match="there is no encoder/self attention with layer 7"):
-        cut_heads(tiny("bert"), {(ENCODER_SELF, 7): [0]})
-    with pytest.raises(AtlasError, match="shares its layers"):
-        cut_heads(tiny("albert"), {(ENCODER_SELF, 0): [0]})
-    with pytest.raises(AtlasError, match="the projections of"):
-        cut_heads(tiny("gpt2"), {(DECODER_SELF, 0): [0]})
-
-
-def test_answers_of_steps_are_those_of_each_set_of_heads_by_itself(classifier):
-    heads = masked_heads.heads_of(attention_shape(classifier.model))
-    pruning_steps = [
-        masked_heads.Step("importance", "all", 0, 0, ()),
-        masked_heads.Step("importance", "all", 0, 50, (0, 1, 2, 5, 9, 11)),
-        masked_heads.Step("ablation_heldout", "all", 0, 50, (3, 4), 0),
-        masked_heads.Step("ablation_heldout", "all", 0, 50, (8, 10), 1),
-        masked_heads.Step("random", "all", 1, 50, (11, 9, 5, 2, 1, 0)),
-    ]
-    table = masked_heads.step_answers(classifier, heads, pruning_steps, EXAMPLES)
-    answers = {key: rows["answer"].tolist() for key, rows in table.groupby(["order", "percent"])}
-    assert table["expected"].tolist() == [one.label for one in EXAMPLES] * 4
-
-    def slow(places):
-        return classifier.answers(EXAMPLES, [masked_heads.plan_without(heads.iloc[list(places)])])[1]
-
-    assert answers["importance", 50] == answers["random", 50] == slow((0, 1, 2, 5, 9, 11))
-    first, second = slow((3, 4)), slow((8, 10))
-    assert answers["ablation_heldout", 50] == [(first, second)[k % 2][k] for k in range(7)]
+@pytest.mark.parametrize(
+    ("name", "site", "layer", "message"),
+    [
+        ("bert", ENCODER_SELF, 7, "no encoder/self attention with layer 7"),
+        ("albert", ENCODER_SELF, 0, "shares its layers"),
+        ("gpt2", DECODER_SELF, 0, "the projections of"),
+    ],
+)
+def test_heads_that_are_not_there_cannot_be_cut_out(name, site, layer, message):
+    with pytest.raises(AtlasError, match=message):
+        cut_heads(tiny(name), {(site, layer): [0]})
 
 
 def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(classifier):
-    table, second, further = experiments.masked(classifier, EXAMPLES[:4], EXAMPLES, EXAMPLES).values()
-    assert (len(table), len(second)) == (4 * (1 + 2 * LAYERS * HEADS), 7 * (1 + LAYERS * HEADS))
+    table, _, further = experiments.masked(classifier, EXAMPLES[:4], EXAMPLES, EXAMPLES).values()
+    assert (len(table), len(further)) == (4 * (1 + 2 * LAYERS * HEADS), 7 * (1 + LAYERS * HEADS))
     keys, labels = ["masked", "layer", "head"], ["no", "yes", "maybe"]
     for key, plan in ((("one", 3, 2), Plan().zero(2, 1)), (("others", 1, 4), Plan().zero(0, [0, 1, 2]))):
         masked_rows = table[(table[keys] == list(key)).all(axis=1)]
         with watch(classifier.model, plan=plan):
             assert masked_rows["answer"].tolist() == predicted(logits(classifier.model, EXAMPLES[:4], PAD), labels, False)
-    assert len(further) == 7 * (1 + LAYERS * HEADS), "each head left alone, and the full model"
     shared = further[further["record"] < 4].merge(table, on=[*KEYS, "record"])
     assert (shared["answer_x"] == shared["answer_y"]).all(), "the same masks as in the first table"
     classifier.model.config.id2label = {0: "no", 1: "never", 2: "maybe"}
-    with pytest.raises(AtlasError, match="knows the labels no, never, maybe, but the corpus has maybe, no, yes"):
+    with pytest.raises(AtlasError, match="knows the labels no, never, maybe"):
         experiments.masked(classifier, EXAMPLES[:4], EXAMPLES)
 
 
 def test_pruning_follows_each_order(classifier):
     answers = experiments.masked(classifier, EXAMPLES, EXAMPLES)["answers"]
     pruning = {"step": 50, "classification_step": 25, "random_orders": 2}
-    tables = experiments.pruned(classifier, EXAMPLES, EXAMPLES, answers, PAPER, 4, pruning, 0)
-    derivatives = masked_heads.head_gradients(classifier, EXAMPLES)
-    pd.testing.assert_frame_equal(tables["derivatives"], gradient_rows(derivatives, [one.record for one in EXAMPLES]))
-    table = tables["answers"].set_index(["order", "draw", "percent"])
-    assert len(table) == 6 * 5 * len(EXAMPLES), "five steps of each curve"
+    table = experiments.pruned(classifier, EXAMPLES, EXAMPLES, answers, PAPER, 4, pruning, 0)["answers"]
+    table, derivatives = table.set_index(["order", "draw", "percent"]), masked_heads.head_gradients(classifier, EXAMPLES)
 
     def at(order, percent):
         return table.loc[(order, 0, percent), "answer"].tolist()
@@ -315,8 +260,7 @@ def test_pruning_follows_each_order(classifier):
     def without(places):
         return classifier.answers(EXAMPLES, [masked_heads.plan_without(derivatives.heads.iloc[places])])[1]
 
-    values = importance(derivatives, PAPER, 4)
-    least = masked_heads.ascending(values)
+    least = masked_heads.ascending(importance(derivatives, PAPER, 4))
     assert at("importance", 25) == at("recomputed", 25) == without(least[:3])
     assert at("importance", 75) == without(least[:9])
     without_least = masked_heads.plan_without(derivatives.heads.iloc[least[:3]])
@@ -329,58 +273,40 @@ def test_pruning_follows_each_order(classifier):
         assert at("ablation_heldout", 50)[half::2] == without(masked_heads.ascending(-other.deltas)[:6])[half::2]
 
 
-@pytest.fixture
-def times(classifier):
-    """Times of a small classifier with random weights, on five examples."""
+def test_speed_is_measured_for_every_variant_and_batch(classifier, monkeypatch):
     card = ModelCard("tiny", "made up", "bert", 3, 4, 40, "c", "s", PAD, "", "random", 0, "float32")
     heads = masked_heads.heads_of({ENCODER_SELF: (LAYERS, HEADS)}).assign(
         task=CLASSIFICATION, definition=PAPER, importance=range(12)
     )
-    speed = {"batches": [1, 4, 6], "repeats": 2}
-    return lambda **changed: timing(classifier.model, card, EXAMPLES[:5], heads, PAPER, speed | changed)
 
+    def times(batches):
+        return timing(classifier.model, card, EXAMPLES[:5], heads, PAPER, {"batches": batches, "repeats": 2})
 
-def test_speed_is_measured_for_every_variant_and_batch(times):
-    measured = times()
+    measured = times([1, 4, 6])
     assert measured.groupby("batch")["variant"].apply(list).to_dict() == {1: [WHOLE, IMPORTANCE], 4: [WHOLE, IMPORTANCE]}
-    assert (measured["examples_per_second"] > 0).all()
-    # The least important half of the heads, which the weights then lack.
     assert measured["heads"].tolist() == [12, 6] * 2
     sizes = measured[measured["batch"] == 1].set_index("variant")["parameters"]
     assert sizes[WHOLE] - sizes[IMPORTANCE] == 6 * (4 * 4 * 16 + 3 * 4)
     with pytest.raises(AtlasError, match="5 examples fill no batch of 6, 9"):
-        times(batches=[6, 9])
-    rows = table4(measured).frame.set_index(["batch", "variant"])
-    assert rows.loc[(1, IMPORTANCE), "published_speedup"] == 1.9
-    speeds = rows["published_examples_per_second"].dropna().to_dict()
-    assert speeds == {(1, WHOLE): 17.0, (1, IMPORTANCE): 17.3, (4, WHOLE): 67.3, (4, IMPORTANCE): 69.1}
-
-
-def test_speedup_is_a_mean_of_ratios_with_an_interval_over_repeats(times, monkeypatch):
-    baseline, speeds = np.array([100.0, 104.0, 98.0]), np.array([120.0, 130.0, 118.0])
-    row, ratios = experiments.speedup(speeds, baseline), np.log(speeds / baseline)
-    interval = ttest_1samp(ratios, 0).confidence_interval(0.95)
-    slow = [np.expm1(value) for value in (ratios.mean(), interval.low, interval.high)]
-    assert [row[name] for name in ("speedup", "speedup_low", "speedup_high")] == pytest.approx([100 * value for value in slow])
-    assert np.isnan(experiments.speedup(speeds[:1], baseline[:1])["speedup_low"]), "one repeat has no interval"
+        times([6, 9])
 
     # The full model's slowest pass takes 11 % longer than its fastest for batches of one, and 9 % for batches of four.
     def timed(models, inputs, examples, repeats):
+        layers = models[IMPORTANCE].bert.encoder.layer
+        assert [layer.attention.self.query.out_features for layer in layers] == [0, 8, 16], "the least important heads are gone"
         fastest = 111.0 if len(inputs) == 5 else 109.0
         return {name: np.array([100.0, fastest]) * (1 if name == WHOLE else 1.2) for name in models}
 
     monkeypatch.setattr(experiments, "timed", timed)
-    by_batch = dict(list(times().groupby("batch")))
-    assert by_batch[1]["spread"].tolist() == pytest.approx([11] * 2)
+    by_batch = dict(list(times([1, 4]).groupby("batch")))
     assert by_batch[1][["speedup", "speedup_low", "speedup_high"]].isna().all(axis=None)
-    assert by_batch[1]["examples_per_second"].notna().all()
     assert by_batch[4]["speedup"].tolist() == pytest.approx([0, 20])
 
 
-def test_models_take_turns_after_each_has_seen_every_shape():
-    calls, shapes = [], [(2, 5), (2, 4), (2, 5), (1, 3)]
-    models = {name: lambda input_ids, name=name: calls.append((name, tuple(input_ids.shape))) for name in "ab"}
-    speeds = experiments.timed(models, [{"input_ids": torch.zeros(shape)} for shape in shapes], 7, 3)
-    assert calls[:6] == [(name, shape) for name in "ab" for shape in ((2, 5), (2, 4), (1, 3))]
-    assert calls[6:] == [(name, shape) for name in "abbaab" for shape in shapes]
-    assert {name: len(values) for name, values in speeds.items()} == {"a": 3, "b": 3}
+def test_speedup_is_a_mean_of_ratios_with_an_interval_over_repeats():
+    baseline, speeds = np.array([100.0, 104.0, 98.0]), np.array([120.0, 130.0, 118.0])
+    row, ratios = experiments.speedup(speeds, baseline), np.log(speeds / baseline)
+    interval = ttest_1samp(ratios, 0).confidence_interval(0.95)
+    slow = [100 * np.expm1(value) for value in (ratios.mean(), interval.low, interval.high)]
+    assert [row[name] for name in ("speedup", "speedup_low", "speedup_high")] == pytest.approx(slow)
+    assert np.isnan(experiments.speedup(speeds[:1], baseline[:1])["speedup_low"]), "one repeat has no interval"

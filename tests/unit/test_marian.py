@@ -4,9 +4,6 @@ import argparse
 import json
 import math
 import shutil
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,14 +15,12 @@ from tokenizers import Tokenizer
 from torch.nn import functional
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
-from attention_atlas.attention.engine import attention_shape
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.loading import describe
-from attention_atlas.models.marian import SOURCE, TARGET, convert_fairseq, is_marian, marian_tokenizer, marian_weights
+from attention_atlas.models.marian import SOURCE, TARGET, convert_fairseq, marian_tokenizer, marian_weights
 from attention_atlas.studies.michel2019.experiments import open_experiment
 
-ROOT = Path(__file__).resolve().parents[2]
 SIZE, HEADS, FORWARD, LAYERS = 16, 4, 24, 2
 # "low" and "est</w>" are merged; "lo" only leads to "low", "w@@" is never a piece of its own.
 MERGES = "#version: 0.2\nl o\nlo w\ne s\nes t</w>\nl o</w>\n"
@@ -126,10 +121,8 @@ def test_the_converted_model_computes_what_fairseq_does(converted):
     from transformers import AutoModelForSeq2SeqLM
 
     model, info = AutoModelForSeq2SeqLM.from_pretrained(converted, output_loading_info=True)
-    assert not info["missing_keys"]
-    assert not info["unexpected_keys"]
+    assert not info["missing_keys"] | info["unexpected_keys"]
     model.eval()
-    assert set(attention_shape(model).values()) == {(LAYERS, HEADS)}, "heads of all three kinds can be masked"
     source, previous = torch.tensor([4, 5, 12, 7, 2]), torch.tensor([2, 6, 9, 13])
     with torch.no_grad():
         logits = model(input_ids=source[None], decoder_input_ids=previous[None]).logits[0]
@@ -142,20 +135,11 @@ def test_the_converted_model_computes_what_fairseq_does(converted):
     assert logits[:, :VOCABULARY] == pytest.approx(expected, abs=2e-5)
     assert padded == pytest.approx(logits, abs=2e-5)
     assert (logits[:, VOCABULARY:] < -1e8).all(), "pieces that fairseq does not know are never produced"
-    assert model.config.decoder_start_token_id == 2
-
-
-def test_numbered_and_named_norms_are_the_same_weights_and_added_pieces_that_of_the_unknown_one():
-    of_2018, later = (marian_weights(checkpoint_state(numbered), SETTINGS, VOCABULARY + 3) for numbered in (True, False))
-    assert of_2018.keys() == later.keys()
-    assert all(torch.equal(of_2018[name], later[name]) for name in later)
-    unknown = checkpoint_state()["encoder.embed_tokens.weight"][3]
-    assert torch.equal(later["model.shared.weight"][VOCABULARY:], unknown.expand(3, -1))
+    later = marian_weights(checkpoint_state(numbered=False), SETTINGS, len(model.model.shared.weight))
+    assert all(torch.equal(values, model.state_dict()[name]) for name, values in later.items()), "names of later releases"
 
 
 def test_pieces_are_those_of_subword_nmt(converted):
-    from tokenizers import Tokenizer
-
     tokenizer = Tokenizer.from_file(str(converted / "tokenizer.json"))
 
     def ids(*entries):
@@ -171,26 +155,12 @@ def test_pieces_are_those_of_subword_nmt(converted):
     assert [last] == ids("w")
 
 
-NEVER_WRITTEN = Path(tempfile.gettempdir()) / "never-written-by-a-checkpoint"
-
-
-class _Unsafe:
-    def __reduce__(self):
-        return (open, (str(NEVER_WRITTEN), "w"))
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"criterion": _Unsafe()}, r"model\.pt: not a checkpoint of fairseq"),
-        (
-            {"settings": argparse.Namespace(**vars(SETTINGS) | {"encoder_normalize_before": True})},
-            "encoder_normalize_before is True",
-        ),
-        (
-            {"state": checkpoint_state() | {"encoder.layers.0.gate": torch.zeros(1)}},
-            r"encoder\.layers\.0\.gate of this checkpoint has no counterpart in Marian",
-        ),
+        ({"criterion": Path()}, r"model\.pt: not a checkpoint of fairseq"),  # only settings and weights are unpickled
+        ({"settings": argparse.Namespace(encoder_normalize_before=True)}, "encoder_normalize_before is True"),
+        ({"state": checkpoint_state() | {"encoder.layers.0.gate": torch.zeros(1)}}, "gate .* has no counterpart in Marian"),
         ({"dictionary": "a 1\n" * 40}, "44 entries, but the model has 24"),
         ({"dictionary": "a 1\nb\n"}, r"dict\.en\.txt:2: expected an entry and its count"),
         ({"merges": "l o\nl\n"}, "bpecodes:2: expected two word pieces"),
@@ -205,17 +175,9 @@ def test_what_cannot_be_converted_is_refused(tmp_path, changes, message):
     with pytest.raises(AtlasError, match=message):
         convert_fairseq(*files, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-    assert not NEVER_WRITTEN.exists()
 
 
-def test_the_script(tmp_path):
-    write_archive(tmp_path / "archive")
-    command = [sys.executable, str(ROOT / "tools/convert_fairseq.py"), str(tmp_path / "archive"), str(tmp_path / "model")]
-    assert subprocess.run(command, check=False).returncode == 0
-    assert (tmp_path / "model/config.json").is_file()
-
-
-ODD = ["", "a", "  two   spaces  ", "ﬁne ＡＢＣ", "où est-il?", "日本語 zzz", "$ — ok", "tab\tand\u00a0space", "\u200bzero"]
+ODD = ["", "  two   spaces  ", "ﬁne ＡＢＣ", "où est-il?", "日本語 zzz", "tab\tand\u00a0space", "\u200bzero"]
 
 
 @pytest.fixture(scope="module")
@@ -242,25 +204,20 @@ def opus(tmp_path_factory):
     return folder
 
 
-def texts(language):
-    return [json.loads(line)[language] for line in parallel_lines(200, 77)] + ODD
-
-
 @pytest.mark.filterwarnings("ignore:Recommended. pip install sacremoses")
 def test_pieces_and_texts_are_those_of_transformers(opus):
-    slow = MarianTokenizer.from_pretrained(opus)
+    slow, pairs = MarianTokenizer.from_pretrained(opus), [json.loads(line) for line in parallel_lines(100, 77)]
     source, target = marian_tokenizer(opus), marian_tokenizer(opus, TARGET)
-    for text in texts("en"):
+    for text in [*(pair["en"] for pair in pairs), *ODD]:
         assert source.encode(text).ids == slow(text)["input_ids"], text
-    for text in texts("fr")[:200]:
+    for text in (pair["fr"] for pair in pairs):
         ids = slow(text_target=text)["input_ids"]
         assert target.encode(text).ids == ids, text
         assert target.decode(ids) == slow.decode(ids, skip_special_tokens=True), text
         assert 1 in ids or target.decode(ids) == text
 
 
-def test_a_model_of_the_hub_is_described_and_translates(opus, tmp_path):
-    assert is_marian(opus)
+def test_translations_of_a_model_of_the_hub_are_read_by_the_tokenizer_of_their_language(opus, tmp_path):
     shape = {"layers": 2, "heads": 4, "hidden_size": 16}
     entry = {"source": {"path": str(opus)}, "init": "pretrained", **shape, "seed": 0, "dtype": "float32"}
     files = {"card": tmp_path / "card.json", "tokenizer": tmp_path / "tokenizer.json"}
@@ -271,24 +228,19 @@ def test_a_model_of_the_hub_is_described_and_translates(opus, tmp_path):
     build_shard(corpus, raw, files["tokenizer"], 48, 0, tmp_path / "e.parquet", tmp_path / "d.tsv")
     examples = list(read_examples([tmp_path / "e.parquet"]))
     experiment = open_experiment({"reader": "parallel", "model": entry, **files, "beams": 2})
-    assert [len(texts) for texts in experiment.answers(examples, [])] == [6]
     wanted = marian_tokenizer(opus, TARGET).encode(examples[0].label).ids
     assert experiment.target_tokenizer.encode(examples[0].label).ids == wanted
-    # The two languages are cut differently.
-    assert Tokenizer.from_file(str(files["tokenizer"])).encode(examples[0].label).ids != wanted
+    assert Tokenizer.from_file(str(files["tokenizer"])).encode(examples[0].label).ids != wanted, "that of the source"
 
 
 def test_pieces_without_an_entry_are_counted_and_damaged_files_named(opus, tmp_path, caplog):
     copy = shutil.copytree(opus, tmp_path / "copy")
-    vocabulary = json.loads((copy / "vocab.json").read_text(encoding="utf-8"))
-    gone = next(piece for piece in vocabulary if piece.startswith("▁") and len(piece) > 3)
-    renamed = {("\ue001" if piece == gone else piece): number for piece, number in vocabulary.items()}
-    (copy / "vocab.json").write_text(json.dumps(renamed), encoding="utf-8")
+    vocabulary = (copy / "vocab.json").read_text(encoding="utf-8")
+    (copy / "vocab.json").write_text(vocabulary.replace('"\\u2581the"', '"x-the"'), encoding="utf-8")
     marian_tokenizer(copy)
     assert "1 subwords have no entry" in caplog.text
     for name, content, message in (
         (SOURCE, b"\xff\xff\xffnonsense", f"{SOURCE}: this SentencePiece model cannot be read"),
-        (SOURCE, b"", f"{SOURCE}: only unigram models"),
         ("vocab.json", b'{"a": 0, "b": 2}', "vocab.json: the vocabulary must have ids from 0 on"),
         ("vocab.json", b"[1, 2]", "vocab.json: this is not the vocabulary of a Marian model"),
     ):

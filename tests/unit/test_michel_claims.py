@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom, spearmanr, t
+from scipy.stats import binom, binomtest, spearmanr, t
 
 from attention_atlas.methods.head_measures import (
     ALL,
@@ -22,7 +22,6 @@ from attention_atlas.methods.head_measures import (
 from attention_atlas.methods.importance import Derivatives
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
 from attention_atlas.stats.intervals import expanded_level, predicted_difference
-from attention_atlas.stats.simultaneous import simultaneous_largest
 from attention_atlas.studies.michel2019 import effects
 from attention_atlas.studies.michel2019.tables import TOLERATED, claims_of
 
@@ -85,7 +84,6 @@ def test_every_claim_comes_out_each_way(low, high, verdict):
     made = list(claims_of(hand_made(low, high), PAPER))
     assert len(made) == 26
     assert {claim.statement: claim.verdict for claim in made} == dict.fromkeys((claim.statement for claim in made), verdict)
-    assert all(claim.n and claim.unit and claim.statistic for claim in made)
 
 
 def test_a_correlation_needs_both_intervals_and_another_corpus():
@@ -96,18 +94,8 @@ def test_a_correlation_needs_both_intervals_and_another_corpus():
         ({"second_data": effects.SAME_FILE}, NOT_TESTED),
     )
     for changed, verdict in cases:
-        changed_tables = tables | {"correlations": tables["correlations"].assign(**changed)}
-        claims = [
-            claim for claim in claims_of(changed_tables, PAPER) if "effect" in claim.statement and "corr" in claim.statement
-        ]
-        assert {claim.verdict for claim in claims} == {verdict}
-        assert verdict == NOT_TESTED or {(claim.ci_low, claim.ci_high) for claim in claims} == {(-0.2, 0.3)}
-
-
-def test_unchanged_heads_are_neither_raised_nor_lowered():
-    raised = next(claim for claim in claims_of(hand_made(-1, 1), PAPER) if "more often than it lowers" in claim.statement)
-    assert raised.ours == "BLEU rises for 1 of 3 heads, falls for 1 and stays the same for 1"
-    assert effects.balance(np.array([[0.5, -0.1, 1e-13, 0.2], [0.0, 0.0, 0.0, -1.0]])).tolist() == [1, -1]
+        claims = claims_of(tables | {"correlations": tables["correlations"].assign(**changed)}, PAPER)
+        assert {claim.verdict for claim in claims if "effect" in claim.statement and "corr" in claim.statement} == {verdict}
 
 
 def scores(right, base, keys=KEYS, rows=None):
@@ -117,34 +105,30 @@ def scores(right, base, keys=KEYS, rows=None):
     return effects.MaskedScores(effects.ACCURACY, pd.DataFrame(rows, columns=keys), base, right)
 
 
+def test_p_values_are_mcnemars_and_adjusted_for_all_heads():
+    generator = np.random.default_rng(0)
+    base = generator.random(60) < 0.6
+    right = np.where(generator.random((8, 60)) < 0.15, ~base, base)
+    rows = effects.effect_rows(scores(right, base), 1000, 0)
+    changes = [((base & ~answers).sum(), (base != answers).sum()) for answers in right]
+    assert rows["p"].tolist() == pytest.approx([binomtest(lost, changed).pvalue for lost, changed in changes])
+    assert (rows["p_adjusted"] > rows["p"])[rows["p"] < 0.5].all()
+
+
 def test_one_loss_and_one_gain_are_added():
     """Where no answer changes, the interval is that of Bonett and Price, not a point."""
     n = 40
     padded = effects.with_opposite_examples(scores(np.ones((1, n)), np.ones(n)))
-    assert padded.deltas.tolist() == [0.0]
     resampled = effects.resampled_deltas(padded, 4000, 0)[:, 0]
     assert resampled.std() == pytest.approx(100 * np.sqrt((2 / (n + 2)) / (n + 2)), rel=0.05)
-    counts = effects.sentence_counts(["a b c d e", "a b x d e"], ["a b c d e"] * 2)
-    keys = pd.DataFrame([(ONE, "enc_enc", 1, 1)], columns=KEYS)
-    padded = effects.with_opposite_examples(effects.MaskedScores(effects.BLEU, keys, counts, counts[None]))
-    assert padded.deltas == pytest.approx([0.0])
-    assert padded.base[-1].tolist() == [0] * 4 + counts.mean(axis=0)[4:].tolist(), "no match, lengths as they are"
-    assert padded.parts[0, -2].tolist() == padded.base[-1].tolist()
-
-
-def test_the_largest_change_covers_all_heads_at_once():
-    generator = np.random.default_rng(0)
-    deltas, resampled = np.array([-3.0, 1.0, 0.0]), generator.normal(size=(5000, 3)) * [1, 2, 0] + [-3, 1, 0]
-    low, high = simultaneous_largest(deltas, resampled)
-    reach = np.quantile(np.abs(generator.normal(size=(200_000, 2))).max(axis=1), 0.95)
-    assert (low, high) == pytest.approx((3 - reach, 1 + 2 * reach), rel=0.05), "the least certain head has the upper end"
 
 
 def test_the_head_that_is_left_is_measured_on_other_examples():
-    """Two heads, each right on one half of the examples alone: the better one there is wrong on the other half."""
     even = np.arange(24) % 2 == 0
     rows = [(OTHERS, "enc_enc", layer, head) for layer in (1, 2) for head in (1, 2)]
     masked = scores(np.stack([even, ~even] * 2), np.ones(24), rows=rows)
+    chosen = [heads.keys["head"].tolist() for heads in effects.best_on_other_half(masked)]
+    assert chosen == [[1, 1], [2, 2]], "on even and on odd examples"
     row = effects.one_head_statistic(masked, CLASSIFICATION, 200, 0)
     assert (row["value"], row["n"]) == (-100, 24)
     assert row["ci_high"] < -60
@@ -174,8 +158,9 @@ def test_statistics_of_curves_are_those_of_resamples_one_by_one():
         slow = np.quantile([difference(values, first, second) for values in resampled], [tail, 1 - tail])
         assert by_name[name]["value"] == pytest.approx(difference(observed, first, second))
         assert (by_name[name]["ci_low"], by_name[name]["ci_high"]) == pytest.approx(tuple(slow))
-    row = by_name["pruned_change", "40"]
-    assert row["value"] == pytest.approx(observed[1] - observed[0]), "the first step with 40 % or more"
+    assert by_name["pruned_change", "40"]["value"] == pytest.approx(observed[1] - observed[0]), (
+        "the first step with 40 % or more"
+    )
     row = by_name["importance_over_random", ALL]
     differences = [difference(observed, 0, random) for random in (2, 3)]
     assert (row["n"], row["value"]) == (2, pytest.approx(np.mean(differences)))
@@ -187,17 +172,11 @@ def test_agreement_of_definitions():
     generator = np.random.default_rng(0)
     heads = pd.DataFrame(itertools.product(["enc_enc"], (1, 2), range(1, 13)), columns=HEAD)
     gradient = np.abs(generator.normal(size=(64, 24))) * (generator.random(24) + 0.2)
-    same = Derivatives(heads, gradient, gradient, np.ones_like(gradient))
-    by_name = {row["part"]: row for row in effects.agreement_statistics(same, TRANSLATION, 8, 200, 0)}
-    assert by_name["per_batch"]["value"] == pytest.approx(1), "all derivatives are positive: sums are sums of magnitudes"
-    assert by_name["michel_code"]["ci_low"] > 0.9
     mixed = Derivatives(heads, gradient * generator.choice([-1, 1], gradient.shape), gradient, np.ones_like(gradient))
     by_name = {row["part"]: row for row in effects.agreement_statistics(mixed, TRANSLATION, 64, 200, 0)}
     sums = [np.abs(mixed.gradient.sum(axis=0)).reshape(2, 12), gradient.sum(axis=0).reshape(2, 12)]
     slow = spearmanr(*((values / np.linalg.norm(values, axis=1, keepdims=True)).ravel() for values in sums)).statistic
-    row = by_name["per_batch"]
-    assert row["value"] == pytest.approx(slow)
-    assert row["ci_low"] <= slow <= row["ci_high"]
+    assert by_name["per_batch"]["value"] == pytest.approx(slow)
 
 
 def test_shares_after_training():
@@ -216,9 +195,7 @@ def test_shares_after_training():
     assert left["value"] == pytest.approx(epochs[2].score(epochs[2].parts[1].sum(axis=0)) / 100)
     assert left["ci_low"] < left["value"] < left["ci_high"] <= 1
     assert gained["ci_low"] > 0
-    gained, left = effects.training_statistics({0: epochs[0]}, resampled)
-    assert np.isnan(gained["ci_low"])
-    assert np.isnan(left["value"])
+    assert all(np.isnan(row["ci_low"]) for row in effects.training_statistics({0: epochs[0]}, resampled))
 
 
 HEADS, EXAMPLES = 8, 60
@@ -263,10 +240,8 @@ def test_false_alarms(data_sets):
 
 
 def test_power():
-    data_sets = 10
-    rows = [simulated(seed, 0.4, 0.0) for seed in range(data_sets)]
+    rows = [simulated(seed, 0.4, 0.0) for seed in range(10)]
     for name, threshold in (("raised_minus_lowered", 0), ("median_change", -1), ("largest_change", 1)):
-        assert outside((row[name] for row in rows), threshold) > 0.8 * data_sets, name
-    low, high = predicted_difference(10.0, np.random.default_rng(0).normal(size=6), np.zeros(100))
-    assert 0 < low < high
+        assert outside((row[name] for row in rows), threshold) > 8, name
+    assert predicted_difference(10.0, np.random.default_rng(0).normal(size=6), np.zeros(100))[0] > 0
     assert np.isnan(predicted_difference(10.0, np.zeros(1), np.zeros(100))[0]), "one random order has no spread"

@@ -9,7 +9,6 @@ import shutil
 import sys
 from functools import partial
 
-import huggingface_hub
 import pytest
 import torch
 import transformers
@@ -17,7 +16,6 @@ from safetensors.torch import load_file, save_file
 from tiny_models import ARCHITECTURES, HEADS, LAYERS, PAD, VOCABULARY, WIDTH, batch_for, main_output, saved_model, tiny
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from attention_atlas.attention.engine import NAME
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import sha256
 from attention_atlas.models.card import ModelCard, read_card, read_shape, write_card
@@ -45,7 +43,6 @@ def entry_for(folder, **changes) -> dict:
 def refusal(call, *arguments) -> str:
     with pytest.raises(AtlasError) as caught:
         call(*arguments)
-    assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
@@ -74,8 +71,7 @@ def test_a_folder_is_located_directly_as_a_local_copy_of_the_hub_and_inside_a_pa
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ({"package": "x", "module": "no_such_module", "folder": "f"}, "the package x is not installed: pip install x"),
-        ({"package": "x", "module": "no_such_module.inner", "folder": "f"}, "the package x is not installed"),
+        ({"package": "x", "module": "no_such_module.inner", "folder": "f"}, "the package x is not installed: pip install x"),
         ({"path": "no/such/folder"}, "no/such/folder: this is not a model folder"),
         ({"hub": "some/model", "revision": "1" * 40}, "some/model: its files are not on this machine"),
     ],
@@ -92,23 +88,6 @@ def test_a_model_is_described(folder, tmp_path):
     )
     written = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert written.encode("The cat").tokens == ["[CLS]", "the", "cat", "[SEP]"]
-    card = described(tmp_path, entry_for(folder, init="random", seed=5))
-    assert (card.init, card.seed, card.weights_sha256) == ("random", 5, "")
-
-
-def test_the_origin_says_where_the_weights_are_from(folder, tmp_path, monkeypatch):
-    hub = {"hub": "a/b", "revision": "1" * 40}
-    shutil.copytree(folder, tmp_path / "hub_cache" / "models--a--b" / "snapshots" / ("1" * 40))
-    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub_cache"))
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *args, **options: str(folder))
-    assert described(tmp_path, entry_for(folder, source=hub)).origin == f"hub a/b at {'1' * 40}"
-    assert described(tmp_path, entry_for(folder, source={"hub": str(folder)})).origin == f"hub {folder} at a local copy"
-    # A folder of the user's need not be the commit that the cache has for its name.
-    shutil.copytree(folder, tmp_path / "models" / "b")
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "hub_cache/models--a--b/refs").mkdir()
-    (tmp_path / "hub_cache/models--a--b/refs/main").write_text("2" * 40)
-    assert described(tmp_path, entry_for(folder, source={"hub": "a/b"})).origin == "hub a/b at a local copy"
 
 
 def large_tokenizer(folder):
@@ -119,9 +98,8 @@ def large_tokenizer(folder):
     ("spoil", "changes", "message"),
     [
         (None, {"layers": 12}, f"has {LAYERS} layers of {HEADS} heads .* says 12, {HEADS} and {WIDTH}: set layers: {LAYERS}"),
-        (None, {"heads": 12}, f"the registry says {LAYERS}, 12 and {WIDTH}: .* in models.tiny"),
         (None, {"hidden_size": 64}, f"the registry says {LAYERS}, {HEADS} and 64"),
-        (None, {"sha256": "ab" * 32}, r"model\.safetensors: wrong checksum: models\.tiny\.sha256 is (ab){32}, but"),
+        (None, {"sha256": "ab" * 32}, r"model\.safetensors: wrong checksum"),
         (lambda folder: (folder / "model.safetensors").unlink(), {}, "model tiny has no weights"),
         (lambda folder: (folder / "tokenizer.json").write_text("{"), {}, "the tokenizer cannot be read"),
         (lambda folder: (folder / "config.json").write_text("{"), {}, "the configuration cannot be read"),
@@ -137,17 +115,16 @@ def test_a_model_that_does_not_fit_its_entry_is_refused(folder, tmp_path, spoil,
         assert described(tmp_path, entry_for(copy, init="random")).weights_sha256 == ""
 
 
-@pytest.mark.parametrize(("name", "expected"), [("roberta", 38), ("bert", 40), ("gpt2", 40)])
+@pytest.mark.parametrize(("name", "expected"), [("roberta", 38), ("bert", 40)])
 def test_the_longest_input_counts_positions_as_the_architecture_does(tmp_path, name, expected):
     tiny(name).save_pretrained(tmp_path)
     tokenizer = Tokenizer(models.WordLevel({entry: i for i, entry in enumerate(ENTRIES)}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(tmp_path)
-    # RoBERTa's positions begin behind the padding index, which is 1 here.
+    # RoBERTa's positions begin behind the padding index, 1.
     assert described(tmp_path, entry_for(tmp_path)).max_tokens == read_shape(tmp_path)["longest_input"] == expected
     transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=16).save_pretrained(tmp_path)
-    card = described(tmp_path, entry_for(tmp_path))
-    assert (card.max_tokens, card.cls, card.sep, card.pad) == (16, None, None, None)
+    assert described(tmp_path, entry_for(tmp_path)).max_tokens == 16
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -157,19 +134,13 @@ def test_the_shape_of_a_configuration_is_what_transformers_reads(tmp_path, name)
     names = {"layers": "num_hidden_layers", "heads": "num_attention_heads", "hidden_size": "hidden_size"}
     shape = read_shape(tmp_path)
     assert {key: shape[key] for key in names} == {key: getattr(settings, theirs) for key, theirs in names.items()}
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps({"model_type": "new", "num_hidden_layers": 2, "n_heads": "many"}))
-    assert read_shape(tmp_path) == {"layers": 2}
     for content in ("{", "[]"):
-        config.write_text(content)
+        (tmp_path / "config.json").write_text(content)
         assert "the configuration cannot be read (" in refusal(read_shape, tmp_path)
-    config.unlink()
-    assert read_shape(tmp_path) == {}
 
 
-def test_a_loaded_model_computes_what_was_saved_with_the_engine_installed(folder):
+def test_a_loaded_model_computes_what_was_saved_without_dropout(folder):
     model = load_model(entry_for(folder))
-    assert (model.training, model.config._attn_implementation) == (False, NAME)
     with torch.no_grad():
         ours, saved = (main_output(m(**batch_for("bert"))) for m in (model, tiny("bert")))
     torch.testing.assert_close(ours, saved, rtol=0, atol=1e-6)
@@ -177,16 +148,12 @@ def test_a_loaded_model_computes_what_was_saved_with_the_engine_installed(folder
 
 @pytest.mark.parametrize("init", ["pretrained", "random"])
 def test_the_precision_is_the_registrys_or_that_of_the_checkpoint(folder, tmp_path, init):
+    torch.backends.cuda.matmul.fp32_precision = "tf32"  # as some containers do
     assert load_model(entry_for(folder, dtype="bfloat16", init=init)).dtype == torch.bfloat16
     half = shutil.copytree(folder, tmp_path / "half")
     tiny("bert").bfloat16().save_pretrained(half)
-    # A container may have set tf32, also for jobs with `device: cuda` that load models on a CPU of a cluster.
-    torch.backends.cuda.matmul.fp32_precision = "tf32"
-    on_cpu = torch.backends.mkldnn.matmul.fp32_precision
-    for stored, dtype in ((folder, torch.float32), (half, torch.bfloat16)):
-        assert load_model(entry_for(stored, dtype="auto", init=init)).dtype == dtype
+    assert load_model(entry_for(half, dtype="auto", init=init)).dtype == torch.bfloat16
     assert torch.backends.cuda.matmul.fp32_precision == "ieee"
-    assert torch.backends.mkldnn.matmul.fp32_precision == on_cpu
 
 
 def test_random_initialisation_is_seeded_and_is_not_the_trained_model(folder):
@@ -228,24 +195,19 @@ TRUNCATED = {"index": "model.safetensors", "keep": lambda n: n < "encoder.layer.
     [
         ("bert", {"rename": lambda n: f"module.{n}"}, "53 of the model's 5[57] weights .*has other names .module.embeddings"),
         ("bert", {"rename": lambda n: f"transformer.{n}", "index": "pytorch_model.bin"}, NORM),
-        ("bert", {"rename": lambda n: n.replace("layer.", "layers.")}, "48 of .*other names .encoder.layers.0"),
         ("bert", TRUNCATED, "it is incomplete, or has other names .none.. .* fetch the checkpoint with its index again"),
         ("bert_mlm", {"settings": {"model_type": "roberta", "architectures": None}}, "names .bert.* Correct model_type"),
         ("bert", {"settings": {"model_type": "roberta"}}, "roberta, but architectures: BertModel, which is of type bert"),
         ("bert", {"settings": {"num_hidden_layers": 4}}, "16 of .* Correct model_type or the number of layers"),
         ("bert_mlm", {"settings": {"num_hidden_layers": 2}}, "16 weights of layers that config.json does not have"),
-        ("gpt2", {"settings": {"n_layer": 2}}, "11 weights of layers that config.json does not have .h.2"),
         ("bert", {"settings": {"intermediate_size": 64}}, r"9 weights .*dense\.bias \[32\] instead of \[64\]"),
-        ("bert", {"rename": lambda n: n.replace("word_emb", "emb")}, "1 of the model's 5[57] .*embeddings.word_embeddings"),
     ],
 )
-@pytest.mark.parametrize("init", ["pretrained", "random_encoder"])
-def test_weights_of_the_encoder_that_do_not_load_are_an_error(tmp_path, model, changes, message, init):
+def test_weights_of_the_encoder_that_do_not_load_are_an_error(tmp_path, model, changes, message):
     folder = stored(model, tmp_path, **changes)
-    kind = transformers.AutoModelForCausalLM if model == "gpt2" else transformers.AutoModelForSequenceClassification
-    for said in (refusal(load_model, entry_for(folder, init=init)), refusal(initialised, kind, entry_for(folder))):
-        assert said.startswith(f"{folder}: ")
-        assert re.search(message, said), said
+    kind = transformers.AutoModelForSequenceClassification
+    for said in (refusal(load_model, entry_for(folder, init="random_encoder")), refusal(initialised, kind, entry_for(folder))):
+        assert re.search(f"^{folder}: .*{message}", said), said
 
 
 POOLER = ["pooler.dense.bias", "pooler.dense.weight"]
@@ -257,17 +219,13 @@ CLASSIFIER = ["classifier.bias", "classifier.weight"]
     [
         ("bert", {}, transformers.AutoModel, []),
         ("bert", {"rename": lambda n: f"bert.{n}".replace("Norm.weight", "Norm.gamma")}, transformers.AutoModel, []),
-        ("bert", {"settings": {"attn_implementation": "flash_attention_2"}}, transformers.AutoModel, []),
         ("bert", {"settings": {"_attn_implementation": "no_such_kernel"}}, transformers.AutoModel, []),
         ("bert", {"index": "pytorch_model.bin"}, transformers.AutoModel, []),
-        ("bert", {}, transformers.AutoModelForSequenceClassification, CLASSIFIER),
         ("bert_mlm", {}, transformers.AutoModel, POOLER),
-        ("bert_mlm", {}, transformers.AutoModelForMaskedLM, []),
         ("bert_mlm", {}, transformers.AutoModelForSequenceClassification, [*(f"bert.{name}" for name in POOLER), *CLASSIFIER]),
         ("bert_classifier", {}, transformers.AutoModelForSequenceClassification, []),
-        *((model, {}, transformers.AutoModel, []) for model in ("albert", "distilbert", "electra", "roberta", "llama")),
+        *((model, {}, transformers.AutoModel, []) for model in ("albert", "distilbert", "electra", "roberta")),
         ("gpt2", {"rename": lambda n: f"transformer.{n}"}, transformers.AutoModel, []),
-        ("gpt2", {}, transformers.AutoModelForCausalLM, []),
         ("llama", {}, transformers.AutoModelForCausalLM, ["lm_head.weight"]),
         ("marian", {}, transformers.AutoModelForSeq2SeqLM, []),
     ],
@@ -279,13 +237,11 @@ def test_new_heads_and_poolers_are_named_and_every_load_gives_the_same_weights(t
     first, missing = initialised(kind, entry)
     assert missing == new
     assert torch.equal(torch.get_rng_state(), state)
-    torch.manual_seed(6)
     second, _ = initialised(kind, entry)
     assert all(torch.equal(values, second.state_dict()[name]) for name, values in first.state_dict().items())
-    if new:
-        reseeded = initialised(kind, entry | {"seed": 1})[0].state_dict()
-        assert {name for name, values in first.state_dict().items() if not torch.equal(values, reseeded[name])} <= set(new)
-        assert any(not torch.equal(first.state_dict()[name], reseeded[name]) for name in new)
+    reseeded = initialised(kind, entry | {"seed": 1})[0].state_dict()
+    changed = {name for name, values in first.state_dict().items() if not torch.equal(values, reseeded[name])}
+    assert changed == {name for name in new if name.endswith("weight")}, "new biases are 0"
 
 
 def test_weights_that_are_not_finite_or_cut_off_are_an_error(tmp_path):
@@ -297,11 +253,10 @@ def test_weights_that_are_not_finite_or_cut_off_are_an_error(tmp_path):
     assert refusal(load_model, entry).startswith(f"{tmp_path}: the weights cannot be read (")
 
 
-@pytest.mark.parametrize("index", ["model.safetensors", "pytorch_model.bin"])
-def test_the_checksum_of_weights_in_several_files_covers_all_of_them(folder, tmp_path, index):
-    sharded = stored("bert", shutil.copytree(folder, tmp_path / "copy"), index=index)
-    first, second = sorted(path.name for path in sharded.glob(f"{index.partition('.')[0]}-*"))
-    lines = [f"{sha256(sharded / name)}  {name}\n" for name in (f"{index}.index.json", first, second)]
+def test_the_checksum_of_weights_in_several_files_covers_all_of_them(folder, tmp_path):
+    sharded = stored("bert", shutil.copytree(folder, tmp_path / "copy"), index="model.safetensors")
+    first, second = sorted(path.name for path in sharded.glob("model-*"))
+    lines = [f"{sha256(sharded / name)}  {name}\n" for name in ("model.safetensors.index.json", first, second)]
     checksum = hashlib.sha256("".join(lines).encode()).hexdigest()
     assert described(tmp_path, entry_for(sharded, sha256=checksum)).weights_sha256 == checksum
     with (sharded / second).open("ab") as stream:
@@ -311,12 +266,10 @@ def test_the_checksum_of_weights_in_several_files_covers_all_of_them(folder, tmp
     assert second in not_described(tmp_path, entry_for(sharded))
 
 
-@pytest.mark.parametrize("content", [None, "", "{", "[]", '{"name": "x"}', json.dumps(vars(CARD) | {"further": 1}), b"\xff"])
+@pytest.mark.parametrize("content", [None, b"[]", b'{"name": "x"}', json.dumps(vars(CARD) | {"further": 1}).encode(), b"\xff"])
 def test_cards_come_back_and_anything_else_is_none(tmp_path, content):
     path = tmp_path / "card.json"
     write_card(CARD, path)
     assert read_card(path) == CARD
-    path.unlink() if content is None else path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    message = refusal(read_card, path)
-    assert message.startswith(f"{path}: not a readable model card (")
-    assert message.endswith("Delete it and run again: only this file is rebuilt.")
+    path.unlink() if content is None else path.write_bytes(content)
+    assert refusal(read_card, path).startswith(f"{path}: not a readable model card (")

@@ -1,34 +1,19 @@
-"""The published values: their fields, kinds and numbers, where they stand in our tables, and what the paper run could match."""
+"""The published values: their fields, kinds and numbers, where they stand in our tables."""
 
 import ast
 import importlib
 import inspect
 import re
-from collections import Counter
 from fractions import Fraction
-from pathlib import Path
 
 import pandas as pd
 import pytest
-from shipped_runs import shipped, wildcards
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.tables import RunLabel
 from attention_atlas.published import values as published_values
 from attention_atlas.published.compare import CLOSE, EXACT, NO, QUALITATIVE, SETTING
-from attention_atlas.published.matching import sameness
-from attention_atlas.published.values import (
-    COLUMNS,
-    Number,
-    half_unit,
-    load_published,
-    printed,
-    published_column,
-    published_rows,
-    rows_of_column,
-)
+from attention_atlas.published.values import COLUMNS, half_unit, load_published, printed, published_column, published_rows
 from attention_atlas.workflow.shown import full_name, shown
-from attention_atlas.workflow.study_inputs import StudyInputs
 
 SIZES = {"clark2019": 183, "guan2020": 55, "kovaleva2019": 568, "michel2019": 193, "tenney2019": 130, "stefanik2021": 13}
 NAMED_HEAD = re.compile(r"\b(?:layer (\d+) head (\d+)|head (\d+)-(\d+), 1-indexed|1-indexed (\d+)-(\d+)|head (\d+)-(\d+))")
@@ -39,8 +24,6 @@ def test_a_study_has_its_values_with_all_fields(study):
     values = load_published(study)
     assert len(values) == SIZES[study]
     for identifier, value in values.items():
-        for field in ("item", "quantity", "unit", "model", "dataset", "source", "confidence"):
-            assert getattr(value, field), (identifier, field)
         assert value.comparable in ("", EXACT, CLOSE, SETTING, QUALITATIVE, NO), identifier
         measured = any(number.cell for number in value.numbers)
         assert (value.comparable in (EXACT, CLOSE, SETTING, NO)) == measured, identifier
@@ -48,14 +31,9 @@ def test_a_study_has_its_values_with_all_fields(study):
         if value.comparable in (EXACT, CLOSE):
             assert value.same, f"{identifier}: what has no model and no data is a setting"
             assert value.role, identifier
-            assert all(number.target is not None for number in value.numbers if number.cell), (
-                f"{identifier}: nothing to compare"
-            )
         # A close value says what is not the same; what no run can match says why, in words that are counted.
         assert bool(value.recipe) == (value.comparable == CLOSE), identifier
         assert bool(value.never) == (value.comparable in ("", NO)), identifier
-        assert len(value.never) < 50, identifier
-        assert not re.search(r"[.;]", value.never), identifier
         # A number of a named head is compared with that of the head.
         if (match := NAMED_HEAD.search(value.quantity)) and (cell := value.numbers[0].cell):
             assert [cell.where["layer"], cell.where["head"]] == [text for text in match.groups() if text], identifier
@@ -92,9 +70,7 @@ def test_published_table_1_as_the_specification_has_it():
     # Thirteen of the fourteen relations are the same in the authors' notebook; the row All is not.
     differing = {relation for relation in heads if of_item("Table 1", relation) != of_item("notebook Table 1", relation)}
     assert differing == {"all", "auxpass"}
-    digitised = [entry for entry in published.values() if entry.kind == "digitised"]
-    assert all(entry.tolerance and 0 < entry.tolerance < 0.1 for entry in digitised)
-    assert sum(len(entry.numbers) == 12 for entry in digitised) == 7, "one number for each layer"
+    assert all(0 < entry.tolerance < 0.1 for entry in published.values() if entry.kind == "digitised")
 
 
 def test_a_value_is_looked_up_by_the_cell_of_our_table():
@@ -102,49 +78,14 @@ def test_a_value_is_looked_up_by_the_cell_of_our_table():
     value = printed(published, "Table 1", "value", task="stsb", metric="correlation", state="tuned")
     assert (value.id, value.value) == ("k_t1_stsb_acc_pretrained_init_finetuned", 82.7)
     assert printed(published, "Table 1", "value", task="stsb", metric="f1", state="tuned") is None
-    assert printed(published, "Table 1", "sd", task="stsb") is None
-
-
-@pytest.mark.parametrize(
-    ("study", "item", "artefact", "column"),
-    [
-        ("michel2019", "Table 1", "table1", "delta"),
-        ("michel2019", "Table 4", "table4", "examples_per_second"),
-        ("clark2019", "Table 1", "dependencies", "baseline_accuracy"),
-        ("tenney2019", "Figure 1 (and A.2 right)", "figure1", "expected_layer"),
-    ],
-)
-def test_every_published_number_stands_in_its_row(study, item, artefact, column):
-    published = load_published(study)
-    cells = {name: value.numbers[0].cell for name, value in published.items() if value.item == item}
-    cells = {name: cell for name, cell in cells.items() if cell and (cell.artefact, cell.column) == (artefact, column)}
-    frame = pd.DataFrame([{key: text.split("|")[-1] for key, text in cell.where.items()} for cell in cells.values()])
-    # Layers and heads are numbers in this project's tables.
-    for name in frame.columns.intersection(["layer", "head", "row", "batch"]):
-        frame[name] = frame[name].astype(int)
-    first = {}  # of several values of one place, such as those of two models, the first one
-    for name, cell in cells.items():
-        first.setdefault(tuple(cell.where.values()), float(published[name].value) / float(cell.scale))
-    expected = [first[tuple(cell.where.values())] for cell in cells.values()]
-    assert len(expected) > 7
-    assert published_column(published, item, artefact, column, frame) == pytest.approx(expected)
-
-
-def test_rows_that_are_not_in_the_paper_have_no_number():
-    published = load_published("michel2019")
-    rows = pd.DataFrame({"kind": ["enc_enc", "enc_dec", "enc_enc"], "layer": [1, 1, 99], "head": [1, 1, 1]})
-    assert published_column(published, "Table 1", "table1", "delta", rows) == [0.03, None, None]
-    assert published_column(published, "Table 1", "table1", "score", rows) == [None] * 3
-    assert published_column(published, "Table 1", "table1", "delta", rows.drop(columns="head")) == [None] * 3
+    rows = pd.DataFrame({"kind": ["enc_enc", "enc_enc"], "layer": [1, 99], "head": [1, 1]})
+    assert published_column(load_published("michel2019"), "Table 1", "table1", "delta", rows) == [0.03, None]
 
 
 def test_numbers_to_draw_are_in_our_unit_and_without_misprints():
     rows = published_rows("clark2019", ["t1_auxpass_acc", "dig_ent"])
     assert rows["value"].iloc[0] == pytest.approx(0.941)
-    assert rows["relation"].iloc[0] == "auxpass"
     assert rows["layer"].iloc[1:].tolist() == list(range(1, 13))
-    assert set(rows_of_column("clark2019", "dependency_heads", "accuracy")["id"]) >= {"t1_auxpass_acc"}
-    assert published_rows("clark2019", []).empty
 
 
 # --- the files --------------------------------------------------------------------------------------------------------
@@ -185,7 +126,6 @@ def test_the_rounding_is_that_of_the_text_with_its_trailing_zeros(written):
     units = {name: half_unit(value.numbers[0], None) for name, value in loaded.items()}
     assert units == pytest.approx({"a": 0.005, "b": 0.05, "c": 5e-06, "d": 0.5, "e": 0.005, "f": 0.05})
     assert half_unit(loaded["a"].numbers[0], 0.3) == 0.3, "a stated tolerance counts instead"
-    assert half_unit(Number(34.5, "", None, None), None) == pytest.approx(0.05), "without a text, the shortest one"
 
 
 @pytest.mark.parametrize(
@@ -203,41 +143,3 @@ def test_the_rounding_is_that_of_the_text_with_its_trailing_zeros(written):
 def test_a_file_or_a_row_that_cannot_be_used_is_named(written, rows, message):
     with pytest.raises(AtlasError, match=message):
         written.text(rows) if isinstance(rows, str) else written(*rows)
-
-
-def test_a_study_without_published_values_is_an_error():
-    with pytest.raises(AtlasError, match=r"nobody2000\.csv: there are no published values of study nobody2000"):
-        load_published("nobody2000")
-
-
-# --- what the paper run could match -----------------------------------------------------------------------------------
-
-
-def kinds_of_values(study) -> list[str]:
-    """How every published value compares if the paper run has measured all that it can."""
-    inputs = StudyInputs(shipped(), study)
-    (item,) = (item for item in shown(study) if item.id == "comparison")
-    labels = {name: RunLabel(**label) for name, label in inputs.labels(*item.labels)(wildcards("paper")).items()}
-    # Figure A.3 of Tenney et al. has a second model.
-    second = {name.removeprefix("second "): label for name, label in labels.items() if name.startswith("second ")}
-    kinds = []
-    for value in load_published(study).values():
-        kind = "never" if value.never else value.comparable
-        if kind in (EXACT, CLOSE):
-            of_second = value.same.get("model") in {label.model_reference for label in second.values()}
-            kind = sameness(value, second if of_second else labels).comparable if value.role else NO
-        kinds.append(kind)
-    return kinds
-
-
-def test_what_the_paper_run_could_match_is_what_the_documentation_says():
-    rows = {study: Counter(kinds_of_values(study)) for study in SIZES}
-    rows["all"] = sum(rows.values(), Counter())
-    page = (Path(__file__).parents[2] / "docs/runs.md").read_text(encoding="utf-8")
-    for study, counts in rows.items():
-        row = f"| {study} | {counts.total()} | " + " | ".join(str(counts[kind]) for kind in (EXACT, CLOSE, NO, "never")) + " |"
-        assert row in page, row
-    assert rows["all"][EXACT] == rows["clark2019"][EXACT] > 0, "all else needs training or a figure"
-    kinds = zip(load_published("clark2019").values(), kinds_of_values("clark2019"), strict=True)
-    sizes = [value.size for value, kind in kinds if kind == EXACT]
-    assert f"{len(sizes) - sizes.count(None)} of the {len(sizes)} have a published size" in page

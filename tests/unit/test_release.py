@@ -28,12 +28,6 @@ def test_version_and_date_of_the_last_release_agree():
     assert dates == sorted(dates, reverse=True)
 
 
-def test_licence_title_and_keywords_agree():
-    assert CITATION["license"] == ZENODO["license"] == "MIT"
-    assert [CITATION[name] for name in ("title", "keywords")] == [ZENODO[name] for name in ("title", "keywords")]
-    assert [author["name"] for author in CITATION["authors"]] == [creator["name"] for creator in ZENODO["creators"]]
-
-
 def test_every_study_is_cited_and_has_a_page():
     titles = " ".join(reference["title"] for reference in CITATION["references"])
     for study in studies().values():
@@ -42,9 +36,3 @@ def test_every_study_is_cited_and_has_a_page():
             assert (ROOT / f"docs/studies/{study.id}.md").exists()
     dois = {reference["doi"] for reference in CITATION["references"] if "doi" in reference}
     assert dois == {entry["identifier"] for entry in ZENODO["related_identifiers"] if entry["scheme"] == "doi"}
-
-
-def test_the_links_of_the_readme_exist():
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / "README.md").read_text(encoding="utf-8"))
-    assert len(links) > 15
-    assert [link for link in links if not (ROOT / link).exists()] == []

@@ -15,7 +15,6 @@ from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.stats.intervals import resampled_counts
 from attention_atlas.studies.tenney2019.summary import (
     centre_of_gravity,
-    differential_scores,
     divergence_of_gains,
     divergence_of_weights,
     expected_layer,
@@ -25,16 +24,7 @@ from attention_atlas.studies.tenney2019.summary import (
     seed_interval,
     shares_of_gain,
 )
-from attention_atlas.studies.tenney2019.targets import (
-    ANSWERS,
-    CONTROL_TASK,
-    COUNTS,
-    EARLY,
-    EMBEDDINGS,
-    RANDOM_ENCODER,
-    constant_answer,
-    f1_of,
-)
+from attention_atlas.studies.tenney2019.targets import ANSWERS, CONTROL_TASK, COUNTS, EARLY, EMBEDDINGS, constant_answer, f1_of
 
 
 @given(st.lists(st.floats(0, 100), min_size=3, max_size=13))
@@ -49,7 +39,6 @@ def test_the_expected_layer_is_a_loop_and_a_difference_of_areas(scores):
     assert slow == pytest.approx((last * scores[-1] - sum(scores[:-1])) / total, rel=1e-5, abs=1e-5)
     best = float(expected_layer(scores, running_max=True))
     assert 1 - 1e-9 <= best <= last + 1e-9, "what never falls stays within the layers"
-    assert (differential_scores(scores, running_max=True) >= 0).all()
 
 
 @given(st.lists(st.floats(0.001, 1), min_size=2, max_size=13))
@@ -57,8 +46,6 @@ def test_divergence_is_that_of_scipy_and_0_for_equal_weights(weights):
     share = np.asarray(weights) / np.sum(weights)
     equal = np.full(len(weights), 1 / len(weights))
     assert float(divergence_of_weights(weights)) == pytest.approx(entropy(share, equal, base=2), abs=1e-9)
-    assert float(divergence_of_weights(equal)) == pytest.approx(0, abs=1e-12)
-    assert -1e-9 <= float(centre_of_gravity(weights)) <= len(weights) - 1 + 1e-9
 
 
 def test_statistics_of_several_rows_and_of_tasks_that_gain_nothing():
@@ -70,9 +57,6 @@ def test_statistics_of_several_rows_and_of_tasks_that_gain_nothing():
 
 
 def test_a_gain_within_its_error_is_noise():
-    generator = np.random.default_rng(0)
-    for points, noise in (([50.0, 90, 92, 93], False), ([90.0, 90.1, 90, 90.2], True)):
-        assert is_noise(np.asarray(points), points + generator.normal(size=(500, 4))) == noise
     # The standard deviation of the gain is 2 here: a gain of 4 is noise, one of 4.1 is not.
     resampled = np.stack([np.zeros(3), [8.0, 10.0, 12.0]], axis=1)
     assert [is_noise(np.array([50.0, 50 + gain]), resampled) for gain in (4, 4.1)] == [True, False]
@@ -127,20 +111,14 @@ def test_seeds_alone_vary_as_the_mean_of_three_does_and_a_control_of_one_seed_as
     assert abs(np.corrcoef(resampled.T)[0, 1]) < 0.06, "probes of two layers are trained separately"
     single = by_hand(cube[1:2, 1:]).assign(condition="shuffled_labels", top=1)
     control = resampled_f1(pd.concat([by_hand(cube), single]), 4000, 0, condition="shuffled_labels")
-    assert control.shape == (4000, 1)
     assert (control.mean(), control.std()) == pytest.approx((55, right[:, 1].std(ddof=1)), rel=0.05)
 
 
 def test_conditions_share_sentences_and_differ_by_their_seeds():
-    one_seed = by_hand(CUBE[:1])
-    counts = pd.concat([one_seed, one_seed.assign(condition=CONTROL_TASK)])
-    early, control = (resampled_f1(counts, 50, 3, condition=condition) for condition in (EARLY, CONTROL_TASK))
-    assert (early == control).all()
-    assert early.std() > 0
-    assert resampled_f1(counts, 50, 3, condition=RANDOM_ENCODER).shape == (50, 0)
-    counts = pd.concat([by_hand(CUBE), by_hand(CUBE).assign(condition=CONTROL_TASK)])
-    early, control = (resampled_f1(counts, 50, 3, condition=condition) for condition in (EARLY, CONTROL_TASK))
-    assert (early != control).any()
+    for cube, same in ((CUBE[:1], True), (CUBE, False)):
+        counts = pd.concat([by_hand(cube), by_hand(cube).assign(condition=CONTROL_TASK)])
+        early, control = (resampled_f1(counts, 50, 3, condition=condition) for condition in (EARLY, CONTROL_TASK))
+        assert (early == control).all() == same
 
 
 # --- the best constant answer -----------------------------------------------------------------------------------------
@@ -162,7 +140,7 @@ def random_labels(seed):
     return [[tuple(name for name, share in frequencies.items() if chance.random() < share) for _ in range(3)] for _ in range(8)]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_no_other_set_of_labels_has_a_higher_f1(seed):
     labels = random_labels(seed)
     targets = [set(names) for sentence in labels for names in sentence]
@@ -175,7 +153,6 @@ def test_no_other_set_of_labels_has_a_higher_f1(seed):
     table = answer_to(labels)
     assert float(f1_of(table[ANSWERS].sum())) == pytest.approx(slow(best))
     assert table["true"].tolist() == [sum(len({*best} & {*names}) for names in sentence) for sentence in labels]
-    assert dict(zip(table["record"], table["unit_number"], strict=True)) == {k: k // 2 for k in range(8)}
 
 
 @pytest.mark.parametrize(
@@ -196,4 +173,3 @@ def test_resamples_of_the_answer_draw_the_documents_that_those_of_probes_draw():
     (drawn,) = resampled_counts(len(by_document), 50, 3)
     resampled = resampled_f1_of_answers(table.sample(frac=1, random_state=0), 50, 3)
     assert resampled == pytest.approx(f1_of(drawn @ by_document))
-    assert resampled.std() > 0

@@ -9,20 +9,16 @@ from first_gradients import assert_parts_give_the_gradient_of_the_batch, stop_af
 from safetensors.torch import load_file
 from sample_corpus.parallel import parallel_lines
 from small_entries import FILE_ORDER
-from transformers import AutoTokenizer, MarianMTModel
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
-from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, attention_shape, watch
+from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.head_measures import NONE
-from attention_atlas.models.card import read_card
 from attention_atlas.models.fine_tuning import fine_tune, write_untrained_model
-from attention_atlas.models.loading import describe, epoch_loaders, load_epoch, load_trained
+from attention_atlas.models.loading import describe, epoch_loaders, load_trained
 from attention_atlas.models.task_heads import search, translate_under, translation_ids
-from attention_atlas.studies.michel2019.effects import training_curves
 from attention_atlas.studies.michel2019.experiments import dynamics, masked, open_experiment
 
 SHAPE = {"layers": 2, "heads": 4, "hidden_size": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
@@ -63,19 +59,12 @@ def trained(new_model, tmp_path_factory):
     return load_trained(entry, "translation"), examples[:12], open_tokenizer(new_model[0] / "tokenizer.json"), folder
 
 
-def test_a_new_model_has_the_shape_asked_for_and_a_vocabulary_that_spells_both_languages(new_model, trained):
-    folder, _ = new_model
-    card = read_card(folder / "card.json")
-    assert (card.layers, card.heads, card.max_tokens, card.pad) == (2, 4, 48, 0)
-    assert attention_shape(trained[0]) == dict.fromkeys((ENCODER_SELF, DECODER_SELF, DECODER_CROSS), (2, 4))
-    tokenizer = open_tokenizer(folder / "tokenizer.json")
-    examples = list(read_examples([folder / "e.parquet"]))
-    for example, ids in zip(examples, translation_ids(examples, folder / "tokenizer.json"), strict=True):
-        assert tokenizer.decode(ids) == example.label
-        assert tokenizer.decode(list(example.input_ids)) == " ".join(example.words)
-        assert ids[-1] == example.input_ids[-1] == 1
-    ids = AutoTokenizer.from_pretrained(trained[3])("The cat sleeps.", return_tensors="pt")["input_ids"]
-    assert MarianMTModel.from_pretrained(trained[3]).generate(ids, max_new_tokens=5).shape[0] == 1
+def test_the_vocabulary_of_a_new_model_spells_both_languages(new_model):
+    tokenizer, examples = new_model[0] / "tokenizer.json", list(read_examples([new_model[0] / "e.parquet"]))
+    decode = open_tokenizer(tokenizer).decode
+    for example, ids in zip(examples, translation_ids(examples, tokenizer), strict=True):
+        assert (decode(ids), decode(list(example.input_ids))) == (example.label, " ".join(example.words))
+        assert ids[-1] == example.input_ids[-1] == 1, "the end of a sentence"
 
 
 def test_training_lowers_the_loss_also_in_parts(new_model, trained, tmp_path):
@@ -86,17 +75,15 @@ def test_training_lowers_the_loss_also_in_parts(new_model, trained, tmp_path):
 
 def test_weights_after_some_epochs_are_kept_also_by_a_stopped_training(new_model, trained, tmp_path, monkeypatch):
     path = trained[3].parent / "epochs.safetensors"
-    assert [*epoch_loaders(path)] == [1, 3]
-    model = copy.deepcopy(trained[0])
-    last = {name: weights.clone() for name, weights in model.state_dict().items()}
-    load_epoch(model, path, 1)
+    loaders = epoch_loaders(path)
+    model, last = copy.deepcopy(trained[0]), trained[0].state_dict()
+    loaders[1](model)
     assert not torch.equal(model.state_dict()["model.shared.weight"], last["model.shared.weight"])
-    # Weights that two modules share stay shared.
-    assert torch.equal(model.lm_head.weight, model.model.encoder.embed_tokens.weight)
-    load_epoch(model, path, 3)
+    assert torch.equal(model.lm_head.weight, model.model.encoder.embed_tokens.weight), "shared weights stay shared"
+    loaders[3](model)
     assert all(torch.equal(weights, last[name]) for name, weights in model.state_dict().items())
-    with pytest.raises(AtlasError, match="epoch 2 has no"):
-        load_epoch(model, path, 2)
+    with pytest.raises(AtlasError, match="epoch 3 has no"):
+        loaders[3](torch.nn.Linear(2, 2))
     (tmp_path / "damaged").write_bytes(b"x" * 20)
     with pytest.raises(AtlasError, match="cannot be read"):
         epoch_loaders(tmp_path / "damaged")
@@ -104,7 +91,6 @@ def test_weights_after_some_epochs_are_kept_also_by_a_stopped_training(new_model
     with pytest.raises(StopIteration):
         train(new_model, tmp_path, epochs=3, keep_epochs=[1, 3])
     monkeypatch.undo()
-    assert {file.name for file in (tmp_path / "training_state").glob("*/*")} == {"checkpoint-8", "1.safetensors"}
     train(new_model, tmp_path, epochs=3, keep_epochs=[1, 3])
     one, two = load_file(path), load_file(tmp_path / "epochs.safetensors")
     assert one.keys() == two.keys()
@@ -135,59 +121,30 @@ def translate(model, examples, pad, tokenizer, plan=None, beams=5, batch_tokens=
 
 
 def greedy(model, example, longest):
-    """One piece after the other, each from a whole pass over everything before it."""
-    source = torch.tensor([example.input_ids])
-    pieces = [model.config.decoder_start_token_id]
-    for _ in range(longest):
+    """One token after the other, each from a whole pass over everything before it."""
+    source, pieces = torch.tensor([example.input_ids]), [model.config.decoder_start_token_id]
+    while len(pieces) <= longest and pieces[-1] != model.config.eos_token_id:
         with torch.inference_mode():
             scores = model(input_ids=source, decoder_input_ids=torch.tensor([pieces]), use_cache=False).logits[0, -1]
         pieces.append(int(scores.argmax()))
-        if pieces[-1] == model.config.eos_token_id:
-            break
     return pieces
 
 
-def test_a_search_with_one_beam_is_the_greedy_loop_whatever_the_batch(wild):
-    model, examples, tokenizer = wild
-    longest = max(len(example.input_ids) for example in examples)
-    bound = search(model, longest, 1)["max_new_tokens"]
+def test_a_search_with_one_beam_is_the_greedy_loop(wild):
+    model, examples, tokenizer = wild[0], wild[1][:5], wild[2]
     # The longest sentence of a batch sets the bound of all.
+    bound = search(model, max(len(example.input_ids) for example in examples), 1)["max_new_tokens"]
     translations = translate(model, examples, 0, tokenizer, beams=1)
     assert translations == [tokenizer.decode(greedy(model, example, bound)) for example in examples]
-    for example in examples[:4]:
-        bound = search(model, len(example.input_ids), 1)["max_new_tokens"]
-        assert translate(model, [example], 0, tokenizer, beams=1) == [tokenizer.decode(greedy(model, example, bound))]
-
-
-@pytest.mark.parametrize("kind", [ENCODER_SELF, DECODER_SELF, DECODER_CROSS], ids=str)
-def test_a_masked_head_is_its_slice_taken_out_before_the_output_projection(wild, kind):
-    model, examples, tokenizer = wild
-    part = model.model.encoder if kind == ENCODER_SELF else model.model.decoder
-    attention = part.layers[1].encoder_attn if kind == DECODER_CROSS else part.layers[1].self_attn
-    size = attention.out_proj.in_features // 4
-
-    def without(module, inputs):
-        changed = inputs[0].clone()
-        changed[..., 2 * size : 3 * size] = 0
-        return (changed,)
-
-    hook = attention.out_proj.register_forward_pre_hook(without)
-    slow = translate(model, examples, 0, tokenizer)
-    hook.remove()
-    assert translate(model, examples, 0, tokenizer, Plan().zero(1, 2, kind)) == slow
-    assert slow != translate(model, examples, 0, tokenizer)
-    assert len(set(slow)) > 6
 
 
 def test_many_plans_at_once_give_what_each_gives_by_itself(wild):
-    model, examples, tokenizer = wild
-    encoder = [Plan().zero(layer, head, ENCODER_SELF) for layer in range(2) for head in range(2)]
-    decoder = [Plan().zero(1, 0, DECODER_SELF), Plan().zero(0, [1, 2, 3], DECODER_CROSS)]
-    both = [Plan().zero(1, 2, ENCODER_SELF).zero(0, 1, DECODER_CROSS).zero(1, [0, 3], DECODER_SELF)]
-    plans = [*decoder, *both, *encoder]
-    together = translate_under(model, examples, 0, tokenizer, plans, beams=3, batch_tokens=60)
-    assert together == [translate(model, examples, 0, tokenizer, plan, beams=3, batch_tokens=60) for plan in (None, *plans)]
-    assert len({tuple(texts) for texts in together}) == 8
+    model, examples, tokenizer = wild[0], wild[1][:3], wild[2]
+    both = Plan().zero(1, 2, ENCODER_SELF).zero(0, 1, DECODER_CROSS).zero(1, [0, 3], DECODER_SELF)
+    plans = [Plan().zero(1, 0, DECODER_SELF), both, Plan().zero(0, 1, ENCODER_SELF)]
+    together = translate_under(model, examples, 0, tokenizer, plans, beams=2, batch_tokens=60)
+    assert together == [translate(model, examples, 0, tokenizer, plan, beams=2, batch_tokens=60) for plan in (None, *plans)]
+    assert len({tuple(texts) for texts in together}) == 4
 
 
 @pytest.fixture
@@ -203,11 +160,9 @@ def test_translations_under_every_mask(experiment, trained):
     assert len(table) == 5 * (1 + 3 * 2 * 4 * 2)
     assert len(second) == 3 * (1 + 3 * 2 * 4)
     assert len(further) == 2 * (1 + 3 * 2), "the best head of each layer"
-    assert table.loc[table["masked"] == NONE, "expected"].tolist() == [example.label for example in examples[:5]]
-    key = {"masked": "others", "kind": "enc_dec", "layer": 2, "head": 3}
-    masked_rows = table[(table[list(key)] == list(key.values())).all(axis=1)]
+    rows = table[(table["masked"] == "others") & (table["kind"] == "enc_dec") & (table["layer"] == 2) & (table["head"] == 3)]
     plan = Plan().zero(1, [0, 1, 3], DECODER_CROSS)
-    assert masked_rows["answer"].tolist() == translate(model, examples[:5], 0, tokenizer, plan, beams=2)
+    assert rows["answer"].tolist() == translate(model, examples[:5], 0, tokenizer, plan, beams=2)
     with pytest.raises(AtlasError, match="nothing to translate"):
         masked(experiment, [], examples[:3])
 
@@ -217,9 +172,5 @@ def test_pruning_follows_a_training(experiment, trained):
     loaders = epoch_loaders(folder.parent / "epochs.safetensors")
     table = dynamics(experiment, loaders, examples[:4], examples, "paper", 8, {"step": 50})
     assert table.groupby(["epoch", "percent"]).size().to_dict() == {(e, p): 4 for e in (1, 3) for p in (0, 50, 100)}
-    # After the last epoch the model is the checkpoint itself.
     whole = table[(table["epoch"] == 3) & (table["count"] == 0)]
-    assert whole["answer"].tolist() == translate(model, examples[:4], 0, tokenizer, beams=2)
-    rows = training_curves(table, 100, 0)["training_curves"]
-    assert rows.loc[rows["count"] == 0, "delta"].tolist() == [0, 0]
-    assert set(rows["heads"]) == {24}
+    assert whole["answer"].tolist() == translate(model, examples[:4], 0, tokenizer, beams=2), "the checkpoint itself"

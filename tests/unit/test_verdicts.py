@@ -3,7 +3,6 @@
 from dataclasses import replace
 from math import nan
 
-import numpy as np
 import pytest
 
 from attention_atlas.published.compare import (
@@ -15,8 +14,6 @@ from attention_atlas.published.compare import (
     Claim,
     Measured,
     all_hold,
-    as_text,
-    claim_frame,
     compare,
     obstacle,
     verdict,
@@ -63,18 +60,18 @@ def test_half_a_unit_of_the_last_digit(printed, match, differs):
     ("entry", "ours", "expected"),
     [
         # A stated tolerance counts instead.
-        *[(one_value(3.6, 0.01), measured(v), words) for v, words in ((3.605, "match"), (3.62, "differs"))],
+        (one_value(3.6, 0.01), measured(3.605), "match"),
+        (one_value(3.6, 0.01), measured(3.62), "differs"),
         (one_value([3.6, 2.8], 0.1), measured([3.69, 2.71]), "match"),
         # An interval that contains the value has its own verdict.
         (one_value(50.0), measured(50.04, ci_low=49.0, ci_high=54.0), "match"),
         (one_value(50.0), measured(52.0, ci_low=50.0, ci_high=54.0), "covered by our interval"),
-        (one_value(50.0), measured(48.0, ci_low=46.0, ci_high=50.0), "covered by our interval"),
         (one_value([50.0, 50.0]), measured([52.0, 52.0], ci_low=50.0, ci_high=54.0), "differs"),
         (one_value(50.0), measured(52.0, ci_low=50.1, ci_high=54.0), "differs"),
-        (one_value(50.0), measured(48.0, ci_low=46.0, ci_high=49.9), "differs"),
         (one_value(50.0), measured(52.0, ci_low=50.0), "differs"),
         # A misprint is compared with the corrected number.
-        *[(published(Number(50.0, "", 60.0, None)), measured(v), words) for v, words in ((60.0, "match"), (50.0, "differs"))],
+        (published(Number(50.0, "", 60.0, None)), measured(60.0), "match"),
+        (published(Number(50.0, "", 60.0, None)), measured(50.0), "differs"),
         (one_value(50.0), measured(None), "not computed"),
         (one_value(50.0), measured(None, QUALITATIVE, claimed="holds"), "not computed"),
         (one_value(50.0), measured(1.0, QUALITATIVE, claimed="holds"), "holds"),
@@ -85,28 +82,6 @@ def test_half_a_unit_of_the_last_digit(printed, match, differs):
 )
 def test_a_verdict(entry, ours, expected):
     assert verdict(entry, ours) == expected
-
-
-def test_obstacles():
-    entry = one_value(50.0)
-    assert [obstacle(entry, measured(50.0, kind)) for kind in (EXACT, CLOSE)] == ["", ""]
-    assert obstacle(entry, measured(None, EXACT)) == "not measured"
-    assert obstacle(entry, measured(50.0, NO, obstacle="another model")) == "another model"
-    assert obstacle(entry, measured(50.0, QUALITATIVE, claimed="holds")) == ""
-    assert obstacle(replace(entry, comparable=SETTING), measured(50.0, SETTING)) == "a choice of the run"
-    assert obstacle(replace(entry, never="another checkpoint"), measured(50.0, NO)) == "another checkpoint"
-
-
-def test_rows_keep_the_order_and_say_what_is_missing():
-    texts = {"item": "T", "quantity": "q", "unit": "%"}
-    entries = {name: replace(one_value(value), **texts) for name, value in (("b", 1.0), ("a", [1, 2]))}
-    frame = compare(entries, {"b": measured(1.0, n=3, ci_low=0.5, ci_high=1.5), "elsewhere": measured(2)})
-    assert frame[["id", "verdict", "why", "quantity"]].to_numpy().tolist() == [
-        ["b", "match", "why", "q [%]"],
-        ["a", "not computed", "nothing in this run measures it", "q [%]"],
-    ]
-    values = [None, 34.512345, 1696, [0.5, 12345.678], "7-6", np.float64(0.25), {"max": 1.0}]
-    assert [as_text(v) for v in values] == [None, "34.51", "1696", "0.5; 1.235e+04", "7-6", "0.25", "max 1"]
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
@@ -152,8 +127,11 @@ def test_a_claim_about_several_things_is_as_good_as_its_worst_part(parts, verdic
     assert (whole.statement, whole.ours, whole.verdict, whole.value) == ("all", "ours", verdict, shown)
 
 
-def test_claims_have_statistic_interval_and_n():
-    (row,) = claim_frame([CLAIM]).to_dict("records")
-    assert (row["claim"], row["verdict"], row["n"], row["unit"], row["ci_low"]) == ("heads gain", "holds", 40, "examples", 0.2)
-    assert (row["side"], row["threshold"]) == ("above", 0.0)
+def test_what_stands_in_the_way_of_a_comparison_and_values_that_no_table_has():
+    entry = one_value(50.0)
+    assert obstacle(entry, measured(None, EXACT)) == "not measured"
+    assert obstacle(entry, measured(50.0, NO, obstacle="another model")) == "another model"
+    assert obstacle(replace(entry, never="another checkpoint"), measured(50.0, NO)) == "another checkpoint"
+    frame = compare({"b": one_value(1.0), "a": one_value([1, 2])}, {"b": measured(1.0), "elsewhere": measured(2)})
+    assert frame[["id", "verdict"]].to_numpy().tolist() == [["b", "match"], ["a", "not computed"]]
     assert level_of_parts(5) == pytest.approx(0.99)

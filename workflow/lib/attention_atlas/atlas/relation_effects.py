@@ -319,7 +319,7 @@ def probe_losses(language_model: LanguageModel, probes: Sequence[Probe], pad: in
             targets[row, place] = probes[number].targets[place]
         with torch.inference_mode(), watch(language_model.model, plan=plan) as session:
             session.batch(arguments["attention_mask"])
-            of_target = language_model.target_losses(arguments, targets).double().cpu().numpy()
+            of_target = language_model.loss(arguments, targets, "none").double().cpu().numpy()
         if not np.isfinite(of_target).all():
             raise AtlasError(f"the loss is not finite for a batch with example {batch[0].id}: check the model's weights.")
         numbers = np.array([number for *_, number in places])

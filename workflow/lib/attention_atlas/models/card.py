@@ -37,19 +37,12 @@ class ModelCard:
     # order of the examples in training batches (random, by_length); empty for models not trained in the workflow
     batches: str = ""
 
-    @property
-    def identity(self) -> dict[str, str]:
-        """Facts that identify this model in the description of a cache."""
-        return {"name": self.name, "origin": self.origin, "weights_sha256": self.weights_sha256, "init": self.init}
-
 
 def write_card(card: ModelCard, path: str | Path) -> None:
-    """Write a card as JSON."""
     write_text(path, json.dumps(asdict(card), indent=2, ensure_ascii=False) + "\n")
 
 
 def read_card(path: str | Path) -> ModelCard:
-    """Read a card."""
     try:
         return ModelCard(**json.loads(Path(path).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
@@ -94,14 +87,12 @@ def read_shape(folder: str | Path) -> dict[str, int]:
     file = Path(folder, "config.json")
     try:
         settings: Any = json.loads(file.read_text(encoding="utf-8"))
+        if not isinstance(settings, dict):
+            raise ValueError("not an object")
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise AtlasError(
-            f"{folder}: the configuration cannot be read ({type(error).__name__}: config.json is not JSON)."
-        ) from error
-    if not isinstance(settings, dict):
-        raise AtlasError(f"{folder}: the configuration cannot be read (config.json is not a JSON object).")
+        raise AtlasError(f"{folder}: the configuration cannot be read (config.json is not a JSON object: {error}).") from error
     # The part that reads text, if the model has several.
     settings = next((settings[part] for part in ("text_config", "encoder") if isinstance(settings.get(part), dict)), settings)
     shape = {}

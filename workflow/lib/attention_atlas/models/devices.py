@@ -1,4 +1,4 @@
-"""The device that models run on, and the precision of their matrix products there."""
+"""The device that models run on."""
 
 from __future__ import annotations
 
@@ -45,11 +45,3 @@ def on_gpu(tensor: Tensor) -> bool:
     Always called as `devices.on_gpu`, so that tests can replace it, and compare both branches byte for byte.
     """
     return tensor.is_cuda
-
-
-def use_float32_on_gpu() -> None:
-    """Multiply float32 matrices on a GPU in float32: some containers set tf32 for all (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE)."""
-    import torch
-
-    # torch.set_float32_matmul_precision would change products on a CPU as well.
-    torch.backends.cuda.matmul.fp32_precision = "ieee"

@@ -56,7 +56,7 @@ def extract_shard(
         size = sum(2 * math.prod(shape) for shape in shapes.values())
         _log.info("%d examples, about %.2f GB of maps", len(examples), size / 1e9)
     facts = {
-        "model": card.identity,
+        "model": {name: getattr(card, name) for name in ("name", "origin", "weights_sha256", "init")},
         "corpus": corpus,
         "level": level,
         "layers": card.layers,
@@ -230,12 +230,10 @@ def hidden_states(
 def _word_embeddings(model: PreTrainedModel) -> Callable[[torch.Tensor], torch.Tensor] | None:
     """Function from tokens to normalised embeddings without positions, for models with embeddings like BERT's; else None."""
     embeddings: Any = getattr(model, "embeddings", None)
-    if not all(hasattr(embeddings, name) for name in ("word_embeddings", "LayerNorm")):
+    words, norm = (getattr(embeddings, name, None) for name in ("word_embeddings", "LayerNorm"))
+    if words is None or norm is None or words.embedding_dim != norm.normalized_shape[-1]:
         return None
-    if embeddings.word_embeddings.embedding_dim != embeddings.LayerNorm.normalized_shape[-1]:
-        return None
-
-    return lambda pieces: embeddings.LayerNorm(embeddings.word_embeddings(pieces))
+    return lambda pieces: norm(words(pieces))
 
 
 class HiddenStates:

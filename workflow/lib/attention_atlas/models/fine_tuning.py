@@ -38,7 +38,7 @@ from attention_atlas.corpora.text import parallel_records
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import sha256, whole_file, whole_files
 from attention_atlas.io.tables import write_table
-from attention_atlas.models import devices, marian
+from attention_atlas.models import devices, marian, task_heads
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import check_loss, check_weights, class_with_head, configuration, initialised, locate
@@ -71,7 +71,7 @@ def fine_tune(
     """Train a model and write its checkpoint atomically; continue after the last epoch that a killed job of it stored.
 
     `training`: see the schema; `summary_out`: table `SUMMARY` to write; `epochs_out`: file for the checkpoints of epochs that
-    are kept, see `load_epoch`; `code`: digest of the code; training does not continue from a state of different code.
+    are kept, see `loading.epoch_loaders`; `code`: digest of the code: training does not continue from a state of other code.
     """
     torch.set_num_threads(threads)
     card = read_card(card_path)
@@ -164,12 +164,9 @@ def order_of_batches(training: Mapping[str, Any]) -> str:
 
 def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...]:
     """The classes of a corpus in alphabetical order; empty if the labels are scores."""
-    labels = [example.label for example in examples]
-    if not examples or None in labels:
-        raise AtlasError("there is nothing to train on: the examples have no labels. Use a corpus with reader glue.")
+    names = sorted(set(task_heads.labels_of(examples)))
     if regression:
         return ()
-    names = sorted({label for label in labels if label is not None})
     if len(names) < 2:
         raise AtlasError(
             f"all {len(examples)} examples have the label {names[0]!r}, so there is nothing to learn: raise `limit`, or use "
@@ -214,7 +211,8 @@ def _in_parts(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: i
     labels = [item["targets"].get("labels") for item in batch]
     by_token = [numbers if isinstance(numbers, list) else [0] for numbers in labels]
     lengths = [max(len(item["input_ids"]), len(numbers)) for item, numbers in zip(batch, by_token, strict=True)]
-    places = parts_of_like_length(lengths, pieces_of_a_part(next(model.parameters())))
+    pieces_of_a_part = PIECES_ON_GPU if devices.on_gpu(next(model.parameters())) else PIECES_ON_CPU
+    places = parts_of_like_length(lengths, pieces_of_a_part)
     counts = [sum(number != UNCOUNTED for place in part for number in by_token[place]) for part in places]
     if len(places) == 1 or not any(counts):
         return {PARTS: [_collated(model, batch, pad) | {SHARE: 1}]}
@@ -283,14 +281,8 @@ PIECES_ON_CPU, PIECES_ON_GPU = 64, 768
 """Padded tokens that take as long as one more part: adding its gradients; on a GPU, an estimate, also starting operations."""
 
 
-def pieces_of_a_part(weights: torch.Tensor) -> int:
-    """The constant of the device of the model's weights."""
-    return PIECES_ON_GPU if devices.on_gpu(weights) else PIECES_ON_CPU
-
-
 def parts_of_like_length(lengths: Sequence[int], part_pieces: int) -> list[list[int]]:
-    """Positions of the examples in each part, minimising the number of padded tokens plus `part_pieces` per part, of numbers of
-    tokens [example].
+    """Positions of the examples in each part, minimising the number of padded tokens plus `part_pieces` per part.
 
     Parts are ordered from long to short examples. If a single part is best, the batch keeps the order of its examples.
     """
@@ -334,10 +326,6 @@ class PartsTrainer(Trainer):
         loss = super().compute_loss(model, {name: values for name, values in inputs.items() if name != SHARE})
         assert isinstance(loss, torch.Tensor)
         return loss if share == 1 else loss * share
-
-    def floating_point_ops(self, inputs: dict[str, Any]) -> int:
-        """Number of operations of a batch, for the Trainer's count."""
-        return sum(int(super(PartsTrainer, self).floating_point_ops(part)) for part in inputs[PARTS])
 
 
 class BertAdam(torch.optim.Optimizer):

@@ -128,7 +128,7 @@ class ValueNorms:
 
     def __init__(self, model: PreTrainedModel) -> None:
         self._kind, *self._shape = self_attention(model)
-        # [head, size, size] products of the rows of W_O, by layer.
+        # [head, size, size] products W_O W_O^T, by layer.
         self._products = [layer.output.transpose(1, 2) @ layer.output for layer in value_outputs(model)]
         self._collected: dict[int, Norms] = {}
 
@@ -139,7 +139,10 @@ class ValueNorms:
         def keep(site: Site, values: torch.Tensor) -> None:
             if site.site_kind != self._kind:
                 return
-            norms = value_output_norms(values, self._products[site.layer]).cpu().numpy()
+            wide = values.float()
+            squares = torch.einsum("bhks,hst,bhkt->bhk", wide, self._products[site.layer].to(wide.device), wide)
+            # Rounding can make the square of a zero norm negative.
+            norms = squares.clamp(min=0).sqrt().cpu().numpy()
             for row, example in enumerate(batch):
                 n = len(example.input_ids)
                 of_example = self._collected.setdefault(example.record, np.empty((layers, heads, n), np.float32))
@@ -170,14 +173,6 @@ def norm_weighted(maps: npt.NDArray[np.floating], norms: Norms) -> npt.NDArray[n
     weighted = widened(maps) * norms[:, :, None, :].astype(np.float32)
     sums = weighted.sum(axis=-1, keepdims=True)
     return np.divide(weighted, sums, out=np.zeros_like(weighted), where=sums > 0)
-
-
-def value_output_norms(values: torch.Tensor, products: torch.Tensor) -> torch.Tensor:
-    """[batch, head, key] norms of v W_O, of v [batch, head, key, size] and the products [head, size, size] W_O W_O^T."""
-    wide = values.float()
-    squares = torch.einsum("bhks,hst,bhkt->bhk", wide, products.to(wide.device), wide)
-    # Rounding can make the square of a zero norm negative.
-    return squares.clamp(min=0).sqrt()
 
 
 @torch.no_grad()

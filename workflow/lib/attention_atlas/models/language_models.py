@@ -124,16 +124,12 @@ class LanguageModel:
     facts: HeadFacts
 
     def loss(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor, reduction: str = "sum") -> torch.Tensor:
-        """Cross-entropy in nats summed over all tokens with a target."""
+        """Cross-entropy in nats summed over all tokens with a target; reduction "none": [target] that of each, row by row."""
         output, has_target = self.model(**inputs), targets != -100
         # The vocabulary is large: compute a trained head's logits only at target positions.
         logits = output.logits[has_target] if self.head is None else self.head(output[0][has_target])
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         return nn.functional.cross_entropy(logits, targets[has_target], reduction=reduction)
-
-    def target_losses(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor) -> torch.Tensor:
-        """[target] the same of each token with a target, row by row."""
-        return self.loss(inputs, targets, "none")
 
     @property
     def vocabulary(self) -> int:

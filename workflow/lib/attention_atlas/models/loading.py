@@ -15,7 +15,7 @@ from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import DAMAGED, read_json, sha256, whole_file
 from attention_atlas.io.hub_files import MODELS, fetch, is_placed, placed_commit
 from attention_atlas.models.card import ModelCard, model_folder, unused_positions, write_card
-from attention_atlas.models.devices import pick_device, use_float32_on_gpu
+from attention_atlas.models.devices import pick_device
 from attention_atlas.models.marian import is_marian, marian_tokenizer
 
 if TYPE_CHECKING:
@@ -90,6 +90,9 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         )
     with whole_file(tokenizer_out) as tokenizer_part:
         tokenizer.backend_tokenizer.save(str(tokenizer_part))
+    longest = tokenizer.model_max_length
+    if positions := getattr(part.config, "max_position_embeddings", None):
+        longest = min(longest, positions - unused_positions(part.config.model_type, part.config.pad_token_id))
     tokens = {"cls": tokenizer.cls_token, "sep": tokenizer.sep_token}
     ids = {"pad": tokenizer.pad_token_id, "mask": tokenizer.mask_token_id}
     card = ModelCard(
@@ -98,7 +101,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         model_type=settings.model_type,
         layers=layers,
         heads=heads,
-        max_tokens=_longest_input(part.config, tokenizer),
+        max_tokens=int(longest),
         weights_sha256=weights if entry["init"] != "random" else "",
         batches=getattr(settings, "training_batches", ""),
         **{key: entry[key] for key in ("init", "seed", "dtype")},
@@ -189,22 +192,25 @@ def initialised(kind: Any, entry: Mapping[str, Any], seeded: bool = True, **opti
     the model, and the names of its weights that are random although the entry says pretrained: those of a new head or pooler.
     """
     import torch
+    from transformers import logging as transformers_logging
 
-    use_float32_on_gpu()
-    quiet()
+    # Some containers set tf32 for all (TORCH_ALLOW_TF32_CUBLAS_OVERRIDE); torch.set_float32_matmul_precision also changes CPUs.
+    torch.backends.cuda.matmul.fp32_precision = "ieee"
+    # No reports on unused weights, and no progress bars, in logs.
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
     folder = locate(entry)
     settings = configuration(folder, **options)
     dtype = getattr(torch, entry["dtype"]) if entry["dtype"] != "auto" else settings.dtype or torch.float32
 
-    local = {"local_files_only": True, "trust_remote_code": False}
-    reported = {"output_loading_info": True, "ignore_mismatched_sizes": True}
+    reported = {"local_files_only": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
     known = None
     if entry["init"] != "random":
         with torch.random.fork_rng(devices=[], enabled=seeded):
             if seeded:
                 torch.manual_seed(entry["seed"])
-            read = functools.partial(kind.from_pretrained, folder, config=settings, dtype=dtype, **local, **reported)
-            known, loading_info = _read(read, folder, "weights")
+            pretrained = functools.partial(kind.from_pretrained, folder, trust_remote_code=False, **reported)
+            known, loading_info = _read(lambda: pretrained(config=settings, dtype=dtype), folder, "weights")
         new = new_parts(known, loading_info, folder)
         if entry["init"] == "pretrained":
             return known, new
@@ -235,22 +241,18 @@ def load_trained(entry: Mapping[str, Any], task: str) -> PreTrainedModel:
     return in_evaluation(model, pick_device()).requires_grad_(False)
 
 
-def load_epoch(model: PreTrainedModel, path: str | Path, epoch: int) -> None:
-    """Load the weights that a model had after an epoch of its training."""
-    import torch
-    from safetensors import safe_open
-
-    with safe_open(path, framework="pt") as stored, torch.no_grad():
-        for name, parameter in model.named_parameters():
-            try:
-                parameter.copy_(stored.get_tensor(f"{epoch}/{name}"))
-            except Exception as error:  # safetensors and torch raise different errors for missing names and wrong shapes
-                raise AtlasError(f"{path}: epoch {epoch} has no {name} of this shape: train the model again.") from error
-
-
 def epoch_loaders(path: str | Path) -> dict[int, Callable[[Any], None]]:
     """Epoch -> function that loads its weights into a model, for the epochs in a file of `fine_tuning.fine_tune`."""
+    import torch
     from safetensors import SafetensorError, safe_open
+
+    def load(model: PreTrainedModel, epoch: int) -> None:
+        with safe_open(path, framework="pt") as stored, torch.no_grad():
+            for name, parameter in model.named_parameters():
+                try:
+                    parameter.copy_(stored.get_tensor(f"{epoch}/{name}"))
+                except Exception as error:  # safetensors and torch raise different errors for missing names and wrong shapes
+                    raise AtlasError(f"{path}: epoch {epoch} has no {name} of this shape: train the model again.") from error
 
     try:
         with safe_open(path, framework="pt") as stored:
@@ -259,7 +261,7 @@ def epoch_loaders(path: str | Path) -> dict[int, Callable[[Any], None]]:
         raise AtlasError(
             f"{path}: the weights of the epochs cannot be read ({error}): delete the file and train again."
         ) from error
-    return {epoch: functools.partial(load_epoch, path=path, epoch=epoch) for epoch in epochs}
+    return {epoch: functools.partial(load, epoch=epoch) for epoch in epochs}
 
 
 Epochs = Annotated[Mapping[int, Callable[[Any], None]], epoch_loaders]
@@ -269,14 +271,6 @@ Epochs = Annotated[Mapping[int, Callable[[Any], None]], epoch_loaders]
 def in_evaluation(model: PreTrainedModel, device: str) -> PreTrainedModel:
     """The model on a device, in evaluation mode."""
     return model.to(device).eval()  # type: ignore[arg-type]  # transformers' wrapper of `to` has wrong types
-
-
-def quiet() -> None:
-    """Keep transformers from reporting unused weights, and from drawing progress bars into logs."""
-    from transformers import logging as transformers_logging
-
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
 
 
 def _with_embeddings_of(pretrained: PreTrainedModel, random: PreTrainedModel) -> PreTrainedModel:
@@ -318,14 +312,6 @@ def _checksum(file: Path) -> str:
             f"{file}: this index of weights cannot be used ({first_line(error, 200)}). Fetch the model again."
         ) from error
     return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _longest_input(settings: Any, tokenizer: Any) -> int:
-    bounds = [tokenizer.model_max_length]
-    positions = getattr(settings, "max_position_embeddings", None)
-    if positions:
-        bounds.append(positions - unused_positions(settings.model_type, settings.pad_token_id))
-    return int(min(bounds))
 
 
 def source_in_words(source: Mapping[str, Any], folder: Path) -> str:
@@ -383,7 +369,9 @@ def new_parts(model: PreTrainedModel, loading_info: Mapping[str, Any], folder: P
             f"{folder}: {len(shapes)} weights of the checkpoint have another shape than config.json says "
             f"({first_names(shapes.values())}). Correct config.json, or name a checkpoint with a head of this size or none."
         )
-    missing = {name for name in loading_info["missing_keys"] if not _is_computed(model, name)}
+    kinds = {name: type(model.get_submodule(name.rpartition(".")[0])).__name__ for name in loading_info["missing_keys"]}
+    # Checkpoints need not contain tables of sinusoids.
+    missing = {name for name, kind in kinds.items() if "Sinusoidal" not in kind}
     base = f"{model.base_model_prefix}."
     has_head = model.base_model is not model
     new = {name for name in missing if "pooler" in name.split(".") or (has_head and not name.startswith(base))}
@@ -404,8 +392,3 @@ def new_parts(model: PreTrainedModel, loading_info: Mapping[str, Any], folder: P
         )
     check_weights(model, str(folder), "The checkpoint is damaged, or its training diverged: name another one")
     return sorted(new)
-
-
-def _is_computed(model: PreTrainedModel, name: str) -> bool:
-    """Whether a weight is a table of sinusoids, which checkpoints need not contain."""
-    return "Sinusoidal" in type(model.get_submodule(name.rpartition(".")[0])).__name__

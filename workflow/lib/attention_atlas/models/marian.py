@@ -107,7 +107,7 @@ def configuration(size: int, width: int, positions: int, **more: Any) -> Any:
     """The configuration of a model by the size of its vocabulary, the width of its states, and its number of positions."""
     from transformers import MarianConfig
 
-    shape = {"vocab_size": size, "d_model": width, "max_position_embeddings": positions}
+    shape: dict[str, Any] = {"vocab_size": size, "d_model": width, "max_position_embeddings": positions}
     return MarianConfig(**shape, activation_function="relu", scale_embedding=True, forced_eos_token_id=None, **more)
 
 

@@ -98,7 +98,9 @@ def labels_of(examples: Sequence[Example]) -> list[str]:
     """Labels of the examples."""
     labels = [example.label for example in examples]
     if not examples or None in labels:
-        raise AtlasError("there is nothing to evaluate on: the examples have no labels. Use a corpus with reader glue.")
+        raise AtlasError(
+            "there is nothing to train on or to evaluate on: the examples have no labels. Use a corpus with reader glue."
+        )
     return [str(label) for label in labels]
 
 

@@ -123,7 +123,7 @@ def figure2(correlation_heads: pd.DataFrame, correlations: pd.DataFrame, labels:
         title = "\n".join([TITLES[str(name)], f"{values[0]}; published: {published}", *values[1:]])
         axis.set_title(style.minus_signs(title), fontsize=7.5)
     kinds = _legend(correlation_heads, _MARKERS)
-    hollow = {"marker": "o", "markersize": 7, "markerfacecolor": "none", "linestyle": "none"}
+    hollow: dict[str, Any] = {"marker": "o", "markersize": 7, "markerfacecolor": "none", "linestyle": "none"}
     ring = Line2D([], [], color=style.BLACK, **hollow, label="extreme")
     style.legend_below(drawn, axes, 4, [*kinds, ring])
     sizes_of = correlations.drop_duplicates("experiment").itertuples()
