@@ -139,7 +139,7 @@ def test_bytes_that_are_not_utf8_name_line_and_byte(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "content", [b'{"a": ', b'{"a": 1' + b"0" * 5000 + b"}", b"[" * 100_000, gzip.compress(b"{}" * 99)[:20]]
+    "content", [b'{"a": ', b'{"a": 1' + b"0" * 5000 + b"}", b"[" * 100_000, gzip.compress(b"{}" * 99, mtime=0)[:20]]
 )
 def test_json_that_cannot_be_read_is_named(tmp_path, content):
     (tmp_path / "a.json").write_bytes(content)
