@@ -58,10 +58,6 @@ def test_windows_cover_the_passage_and_the_answer_lies_where_it_should(cut):
     assert len(cut(question(answer="mice"), 24, "first", 6)) == 1
 
 
-def test_a_question_that_leaves_no_room_has_no_window(cut):
-    assert cut(question("who " * 30), 24, "all", 6) == [Dropped("q1", "question too long", "no room beside it in 24 tokens")]
-
-
 @settings(max_examples=60, deadline=None)
 @given(
     text=st.text(st.characters(min_codepoint=32, max_codepoint=0x2FF), min_size=1, max_size=60).filter(str.strip),
@@ -123,10 +119,8 @@ QUESTION = ("data", 0, "paragraphs", 0, "qas", 0)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (changed("data", value=None), "q.json: there is no list 'data' here"),
         (changed("data", 0, "paragraphs", 0, "context", value=""), "article 1, paragraph 1: 'context' is missing or empty"),
         (changed(*QUESTION, "question", value=None), "article 1, paragraph 1, question 1: 'question' is missing or empty"),
-        (changed(*QUESTION, "answers", 0, "text", value=3), "question 1: an answer has no text"),
         (changed(*QUESTION, "id", value="q2"), "question 2: the id 'q2' is used twice"),
     ],
 )
@@ -143,13 +137,9 @@ MISPLACED = "answer not at its offset"
     ("content", "expected"),
     [
         (changed(*QUESTION, "answers", value=[]), [Dropped("q1", "no answer"), "q2"]),
-        (changed(*QUESTION, "answers", 0, "text", value=" "), ["q1", "q2"]),
-        *(
-            (
-                changed(*QUESTION, "answers", 0, "answer_start", value=start),
-                [Dropped("q1", MISPLACED, f"'1912' at character {shown}"), "q2"],
-            )
-            for start, shown in ((5, 5), (-4, -4), ("22", -1))
+        (
+            changed(*QUESTION, "answers", 0, "answer_start", value=-4),
+            [Dropped("q1", MISPLACED, "'1912' at character -4"), "q2"],
         ),
         ([{"context": "a", "question": "b", "answer": "c"}, *FLAT], [Dropped("1", MISPLACED, "'c' at character -1"), "2"]),
     ],
