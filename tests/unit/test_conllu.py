@@ -51,7 +51,6 @@ def test_line_ends_mark_and_missing_last_blank_line_do_not_matter(tmp_path):
     assert [(tree.id, tree.relations[0]) for tree in plain] == [("first", "nsubj"), ("s2", "nmod:poss")]
     windows = (GOOD + SHORT.rstrip("\n")).replace("\n", "\r\n").encode()
     assert list(read_conllu(write(tmp_path, b"\xef\xbb\xbf" + windows))) == plain
-    assert list(read_conllu(write(tmp_path, "\n\n" + GOOD + " \n\n" + SHORT.rstrip("\n")))) == plain
 
 
 def test_files_with_byte_order_marks_can_be_joined_and_words_have_any_white_space(tmp_path):

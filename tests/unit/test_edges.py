@@ -2,19 +2,15 @@
 
 import json
 import zipfile
-from dataclasses import replace
 
 import pytest
 from edge_records import read_edge_records
-from sample_corpus.edges import edge_line
 
 from attention_atlas.corpora.edges import (
     FORM_TASKS,
-    EdgeRecord,
     coin_flips,
     constituent_label,
 )
-from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
 
 TREE = """\
@@ -160,16 +156,6 @@ def test_properties_of_arguments_are_true_by_their_mean_response(tmp_path):
     shorter = protoroles(tmp_path, PROTOROLES, "semantics-arg-2", "semantics-arg-9")
     with pytest.raises(AtlasError, match="word 9 is annotated, but the sentence has 4 words"):
         list(read_edge_records("decomp", ["protoroles"], shorter, treebank))
-
-
-def test_a_file_with_several_tasks_names_them(tmp_path):
-    plain, named = EdgeTarget((0, 1), None, ("X",)), EdgeTarget((0, 1), (1, 2), ("Y",), "dependencies")
-    path = written(tmp_path, edge_line(EdgeRecord("r", ("a", "b"), (replace(plain, task="pos"), named))))
-    (record,) = read_edge_records("records", ["dependencies"], path)
-    assert record.targets == (named,)
-    path = written(tmp_path, edge_line(EdgeRecord("r", ("a", "b"), (plain,))))
-    with pytest.raises(AtlasError, match="record r has a target without a task"):
-        list(read_edge_records("records", ["pos", "entities"], path))
 
 
 def test_relations_are_read_in_the_form_of_semeval(tmp_path):

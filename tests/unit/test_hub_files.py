@@ -43,8 +43,6 @@ def test_the_commit_is_the_named_one_then_that_of_the_card_then_that_of_the_cach
     assert commit_of(MODELS, NAMED) == SECOND
     assert at_hand(MODELS, with_card) == cache / "snapshots" / FIRST
     assert commit_of(MODELS, with_card | {"revision": SECOND}) == SECOND
-    card.write_text(json.dumps({"origin": "hub a/b at a local copy"}))
-    assert commit_of(MODELS, with_card) == SECOND
 
 
 def noted_download(folder: Path, commit: str, files: dict[str, bytes]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
@@ -15,13 +14,6 @@ from attention_atlas.corpora.records import in_record_order, record_order, sampl
 
 SIZE = 23
 NAMES = [f"r{k}" for k in range(SIZE)]
-
-
-def test_every_record_is_as_likely_to_be_drawn():
-    drawn = np.array([record_order(12, "shuffled", seed)[:3] for seed in range(2000)])
-    counts = np.bincount(drawn.ravel(), minlength=12)
-    # 500 expected; four standard deviations of a binomial.
-    assert np.abs(counts - 500).max() < 4 * (2000 * 0.25 * 0.75) ** 0.5
 
 
 @pytest.mark.parametrize("order", ["shuffled", "file"])

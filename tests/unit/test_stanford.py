@@ -120,21 +120,6 @@ def test_rule(name):
     assert converted == expected
 
 
-def test_forms_are_read_from_features_when_there_are_no_tags():
-    words = ("truffles", "picked", "by", "eating", "time", "spent", "going")
-    tree = Tree(
-        "t",
-        words,
-        (0, 1, 4, 2, 4, 5, 5),
-        ("root", "acl", "mark", "advcl", "obj", "acl", "acl"),
-        upos=("NOUN", "VERB", "SCONJ", "VERB", "NOUN", "VERB", "VERB"),
-        feats=("_", "Tense=Past|VerbForm=Part", "_", "VerbForm=Ger", "_", "VerbForm=Part", "Tense=Pres|VerbForm=Part"),
-    )
-    converted = to_stanford(tree)
-    assert converted.relations == ("root", "partmod", "prep", "pcomp", "dobj", "partmod", "partmod")
-    assert converted.heads == (0, 1, 2, 3, 4, 5, 5)
-
-
 def test_any_tree_stays_a_tree_over_the_same_words():
     random = np.random.default_rng(11)
     bank = [parse(text)[0] for text in SENTENCES.values()]

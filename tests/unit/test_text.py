@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from attention_atlas.corpora.text import TextDocument, Translated, parallel_records, segments_records
+from attention_atlas.corpora.text import TextDocument, Translated, parallel_records, segments_records, sentences_records
 from attention_atlas.errors import AtlasError
 
 
@@ -68,6 +68,12 @@ def test_wikitext_titles_open_documents_and_headings_are_left_out(read):
 def written(folder, name, text):
     (folder / name).write_text(text, encoding="utf-8")
     return folder / name
+
+
+def test_sentences_have_the_numbers_of_their_lines(tmp_path):
+    assert list(sentences_records(written(tmp_path, "my.txt", "\ufeffThe cat.\n\n# x\n"))) == [(1, "The cat."), (3, "# x")]
+    with pytest.raises(AtlasError, match=r"my\.txt:2: a tab or NUL byte: this is not plain text"):
+        list(sentences_records(written(tmp_path, "my.txt", "x\n1\tDogs\n")))
 
 
 def test_pairs_are_read_from_objects_and_from_two_files(tmp_path):
