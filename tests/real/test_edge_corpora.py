@@ -21,20 +21,6 @@ def labels_of(records, task):
     return Counter(label for target in of(records, task) for label in target.labels)
 
 
-def test_the_treebank_gives_a_target_a_word(mirror):
-    records = list(read_edge_records("conllu", ["pos", "dependencies"], mirror / "ud_english_ewt/en_ewt-ud-dev.conllu"))
-    assert len(of(records, "pos")) == len(of(records, "dependencies")) == sum(len(record.words) for record in records)
-    assert labels_of(records, "dependencies")["root"] == len(records)
-    determiners = [r.words[t.span1[0]].lower() for r in records for t in r.targets if t.labels == ("det",)]
-    assert Counter(determiners).most_common(1)[0][0] == "the"
-
-
-def test_every_predicate_of_the_proposition_bank_is_there(mirror):
-    records = list(read_edge_records("propositions", ["roles"], mirror / "up_english_ewt/en_ewt-up-dev.conllu"))
-    labels = labels_of(records, "roles")
-    assert (len(records), labels["ARG1"] > labels["ARG0"] > labels["ARG2"]) == (2002, True)
-
-
 def test_proto_roles_stand_on_the_words_that_they_were_asked_of(mirror):
     beside = mirror / "spr2_uds/en-ud-v1-dev.conllu"
     records = list(read_edge_records("decomp", ["protoroles"], mirror / "spr2_uds/protoroles_raw.zip", beside))

@@ -30,8 +30,6 @@ class Hub:
         self.folder = folder
         self.refs: dict[str, str] = {"main": FIRST}
         self.requests: list[str] = []
-        self.tokens: list[str] = []
-        self.truncated: set[str] = set()
         self.gated: set[str] = set()
         self.port = 0
 
@@ -71,7 +69,6 @@ def serving(folder: Path) -> Iterator[Hub]:
         def do_GET(self, body: Any = None) -> None:
             path = unquote(urlsplit(self.path).path).strip("/")
             hub.requests.append(path)
-            hub.tokens.append(self.headers.get("Authorization") or "")
             if path.startswith("api/"):
                 self.api(path.removeprefix("api/").split("/"), body or {})
             else:
@@ -91,14 +88,7 @@ def serving(folder: Path) -> Iterator[Hub]:
             elif commit not in hub.refs.values():
                 self.refuse("RevisionNotFound")
             elif action == "revision":
-                facts = {
-                    "id": "/".join(parts[1:3]),
-                    "sha": commit,
-                    "private": False,
-                    "tags": [],
-                    "downloads": 0,
-                    "gated": False,
-                }
+                facts = {"id": "/".join(parts[1:3]), "sha": commit, "private": False, "tags": [], "downloads": 0}
                 self.send_json(facts | {"siblings": [{"rfilename": name} for name in names if (folder / name).is_file()]})
             elif action == "tree":
                 base = folder / "/".join(rest[1:])
@@ -122,9 +112,6 @@ def serving(folder: Path) -> Iterator[Hub]:
             self.send_header("X-Repo-Commit", hub.refs.get(commit, commit))
             self.send_header("ETag", f'"{checksum(path)}"')
             self.send_header("Accept-Ranges", "bytes")
-            if path.name in hub.truncated and self.command == "GET":
-                content = content[: len(content) // 2]
-                self.close_connection = True
             self.finish_with(content)
 
         def send_json(self, answer: Any) -> None:

@@ -17,8 +17,8 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TEXT = ["the cat sat on the mat", "in one big house the cats sat", "houses are big, and cats are small"]
 
 
-def bert_like(between: int = 0) -> Tokenizer:
-    """WordPiece; `between`: segment id of the [SEP] after the first of two texts."""
+def bert_like() -> Tokenizer:
+    """WordPiece."""
     entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "un", "##aff", "##able", "house", ",", ".", "'"]
     entries += [*LETTERS, *("##" + letter for letter in LETTERS)]
     tokenizer = Tokenizer(models.WordPiece({e: i for i, e in enumerate(entries)}, unk_token="[UNK]"))
@@ -26,7 +26,7 @@ def bert_like(between: int = 0) -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS]:0 $A:0 [SEP]:0",
-        pair=f"[CLS]:0 $A:0 [SEP]:{between} $B:1 [SEP]:1",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
     tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])
@@ -46,25 +46,11 @@ def byte_level(add_prefix_space: bool = False, template: bool = False) -> Tokeni
     return tokenizer
 
 
-def unigram(*special: str) -> Tokenizer:
-    """Unigram over words that begin with a mark; the special tokens are in its vocabulary, the last is for unknown words."""
-    entries = [*special, "▁", "▁the", "▁cat", "▁sat", "s", "house", "▁in", "'t", "▁<"]
-    entries += [letter for letter in LETTERS + "éß,.'</>" if letter not in entries]
-    tokenizer = Tokenizer(models.Unigram([(e, -1.0 - (len(e) == 1)) for e in entries], unk_id=len(special) - 1))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    return tokenizer
-
-
-def t5_like() -> Tokenizer:
-    tokenizer = unigram("<pad>", "</s>", "<unk>")
-    tokenizer.post_processor = processors.TemplateProcessing("$A </s>", "$A </s> $B </s>", [("</s>", 1)])
-    tokenizer.add_special_tokens(["<pad>", "</s>", "<unk>"])
-    return tokenizer
-
-
 def xlmr_like() -> Tokenizer:
     """Unigram on single words, <s> A </s></s> B </s>; only the template says that <s> and </s> are special."""
-    tokenizer = unigram("<s>", "<pad>", "</s>", "<unk>")
+    entries = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁the", "▁cat", "▁sat", "s", "house", "▁in", "'t", "▁<"]
+    entries += [letter for letter in LETTERS + "éß,.'</>" if letter not in entries]
+    tokenizer = Tokenizer(models.Unigram([(e, -1.0 - (len(e) == 1)) for e in entries], unk_id=3))
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> </s> $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
@@ -90,16 +76,14 @@ def llama_like(legacy: bool = True) -> Tokenizer:
 
 BUILDERS = {
     "bert": bert_like,
-    "bert-of-two": functools.partial(bert_like, between=1),
     "roberta": functools.partial(byte_level, template=True),
     "bart": functools.partial(byte_level, add_prefix_space=True),
     "gpt2": byte_level,
     "xlmr": xlmr_like,
-    "t5": t5_like,
     "llama": llama_like,
     "llama-new": functools.partial(llama_like, legacy=False),
 }
-SPLIT_INSIDE_WORDS = ("bert", "bert-of-two", "roberta", "bart", "gpt2")
+SPLIT_INSIDE_WORDS = ("bert", "roberta", "bart", "gpt2")
 """Those whose pre-tokeniser also splits text between white space."""
 
 
@@ -171,9 +155,7 @@ def test_no_word_becomes_a_special_token(name, space):
 
 def test_a_hand_made_wordpiece_example(tmp_path):
     tokenizer = bert_like()
-    # Those of the file are switched off.
     tokenizer.enable_truncation(4)
-    tokenizer.enable_padding(length=9)
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     ours = WordPieces(tmp_path / "tokenizer.json")
     spelled = ours.pieces(["The", "unaffable", "\u200b", "café", ""])

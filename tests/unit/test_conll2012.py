@@ -1,6 +1,5 @@
 """Coreference columns: every variant is read, nested mentions included, and what is malformed is named with its line."""
 
-import copy
 import hashlib
 import io
 import json
@@ -9,7 +8,7 @@ import tarfile
 import pytest
 from edge_records import read_edge_records
 
-from attention_atlas.corpora.conll2012 import Span, conll2012_records, sentence_parse
+from attention_atlas.corpora.conll2012 import Span, conll2012_records
 from attention_atlas.corpora.edges import FORM_TASKS
 from attention_atlas.corpora.sources import check_content
 from attention_atlas.errors import AtlasError
@@ -56,10 +55,6 @@ def test_twelve_columns(tmp_path):
     assert document.spans == (Span(0, 4, "3"), Span(3, 4, "1"), Span(5, 6, "1"), Span(8, 9, "3"))
     assert document.parses[0] == "(TOP(S(NP(NP(DT The)(NN dog))(PP(IN of)(NP(NNP Mary))))(VP(VBD ran))))"
     assert "(-LRB- -LRB-)" in document.parses[1]
-    # Columns end at tabs and spaces; all other white space is part of a word, and of a leaf of its parse.
-    (document,) = read(tmp_path, "#begin document (d);\nd 0 0 10\u00a0000 CD (TOP(NP*)) - - - - * -\n")
-    assert (document.words, document.tags) == (("10\u00a0000",), ("CD",))
-    assert len(sentence_parse(document, 0).leaves()) == 1
 
 
 @pytest.mark.parametrize(
@@ -76,7 +71,6 @@ def test_twelve_columns(tmp_path):
             twelve("0 x (1|(2)\n0 y (3)|1)|(2)"),
             {"0": (["x", "y"], [Span(0, 2, "1"), Span(0, 1, "2"), Span(1, 2, "2"), Span(1, 2, "3")])},
         ),
-        (twelve("a x (1)") + "\n" + twelve("b y (1)"), {"a": (["x"], [Span(0, 1, "1")]), "b": (["y"], [Span(0, 1, "1")])}),
     ],
 )
 def test_words_and_chains_are_those_of_the_file(tmp_path, text, documents):
@@ -88,14 +82,10 @@ def test_words_and_chains_are_those_of_the_file(tmp_path, text, documents):
     ("text", "expected"),
     [
         (twelve("d a ((3"), "a.conll:2: the last column is '((3' instead of chains"),
-        (twelve("d a (0\nd b -"), "a.conll:2: the mention of chain 0 that starts here does not end in its sentence"),
+        (twelve("d a (0\nd b -"), "a.conll:2: the mention of chain 0 that starts here has no end in its sentence"),
         (twelve("d a -\nd b 0)"), "a.conll:3: a mention of chain 0 ends here but has no start"),
-        (twelve("d a (0)\nd b x"), "a.conll:3: the last column is 'x' instead of chains"),
         (twelve("d a (0)") + "d b\n", "a.conll:4: 2 columns, but CoNLL-2012 has at least 12"),
         (twelve("d a (0)") + "d 0 0 b - - - - - - - -\n", "a.conll:4: a word outside of a document"),
-        (twelve("d a -").replace("#end", "#begin") + "\n", "a.conll:3: a document starts before"),
-        ("#beginning\n", "a.conll:1: expected '#begin document (name); part 000'"),
-        ("#begin document (d);\n" + "\t".join(["d", "0", "0", "", *"-------", "-"]), "a.conll:2: the word is empty"),
         ("#begin document (a); part 0\n#end document\n", "a.conll: there is no document in this source"),
     ],
 )
@@ -120,15 +110,11 @@ def test_folders_and_archives_are_read_in_the_order_of_names(tmp_path):
     assert [d.id for d in conll2012_records(packed, "*conll")] == ["a", "c", "b"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.tar.xz"]
     # A folder above the source is none of it.
-    folder = tmp_path / "chinese"
-    (folder / "deep").mkdir(parents=True)
-    (folder / "deep" / "b.v4_gold_conll").write_text(twelve("b b (0)"))
-    (folder / "a.conll").write_text(twelve("a a (0)"))
-    (folder / "._a.conll").write_text("\0\5")
-    for pattern, names in (("*conll", ["a", "b"]), ("*gold_conll", ["b"])):
-        assert [d.id for d in conll2012_records(folder, pattern)] == names
-    with pytest.raises(AtlasError, match=r"no file here whose name matches '\*\.txt'"):
-        list(conll2012_records(folder, "*.txt"))
+    folder = tmp_path / "chinese" / "deep"
+    folder.mkdir(parents=True)
+    (folder / "b.v4_gold_conll").write_text(twelve("b b (0)"))
+    (folder / "._b.v4_gold_conll").write_text("\0\5")
+    assert [d.id for d in conll2012_records(tmp_path / "chinese")] == ["b"]
 
 
 def test_a_document_that_comes_twice_is_refused_with_both_files(tmp_path):
@@ -151,13 +137,6 @@ def test_the_content_of_an_archive_is_checked_whatever_its_packing(tmp_path):
     for pattern, files in (("*.tsv", whole), ("entities/*.tsv", whole | {"r/entities/b.tsv": "b\tB-X\n"})):
         with pytest.raises(AtlasError, match="wrong checksum: expected content_sha256"):
             check_content(archive(tmp_path / "other", files), expected, pattern)
-
-
-def test_a_truncated_archive_is_named(tmp_path):
-    packed = archive(tmp_path / "x.tar.xz", {"a.conll": twelve("a a (0)") * 5000})
-    packed.write_bytes(packed.read_bytes()[: packed.stat().st_size // 2])
-    with pytest.raises(AtlasError, match=r"x\.tar\.xz"):
-        list(conll2012_records(packed))
 
 
 # OntoNotes from its data set on the hub: the same documents and targets as from the gold files.
@@ -210,19 +189,3 @@ def test_the_readers_take_the_same_from_both(tmp_path):
     of_hub, of_files = (list(read_edge_records("conll2012", FORM_TASKS["conll2012"], path)) for path in (raw, gold))
     assert of_hub == of_files
     assert {target.task for record in of_hub for target in record.targets} == set(FORM_TASKS["conll2012"])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"parse_tree": "(TOP (NNP Joan) )"}, "the parse of sentence 1 has 1 of 7 words"),
-        ({"named_entities": ["O"]}, "part 0, sentence 1: a layer does not have one value for each of the 7 words"),
-        ({"coref_spans": [[1, 5, 7]]}, "sentence 1: a mention covers words 5 to 7, but there are 7 words"),
-    ],
-)
-def test_a_row_that_does_not_fit_is_named_with_document_and_sentence(tmp_path, change, message):
-    row = copy.deepcopy(ROW)
-    row["sentences"][0] |= change
-    (tmp_path / "raw").write_text(json.dumps(row), encoding="utf-8")
-    with pytest.raises(AtlasError, match=f"document nw/x/00/x_0000.*{message}"):
-        list(read_edge_records("conll2012", ["constituents"], tmp_path / "raw"))

@@ -51,7 +51,6 @@ def test_line_ends_mark_and_missing_last_blank_line_do_not_matter(tmp_path):
     assert [(tree.id, tree.relations[0]) for tree in plain] == [("first", "nsubj"), ("s2", "nmod:poss")]
     windows = (GOOD + SHORT.rstrip("\n")).replace("\n", "\r\n").encode()
     assert list(read_conllu(write(tmp_path, b"\xef\xbb\xbf" + windows))) == plain
-    assert list(read_conllu(write(tmp_path, "\n\n" + GOOD + " \n\n" + SHORT.rstrip("\n")))) == plain
 
 
 def test_files_with_byte_order_marks_can_be_joined_and_words_have_any_white_space(tmp_path):
@@ -62,27 +61,17 @@ def test_files_with_byte_order_marks_can_be_joined_and_words_have_any_white_spac
 
 
 BAD = [
-    ("", "trees.conllu: there is no sentence"),
-    (SHORT.replace("\t", " "), ":1: expected 10 columns separated by tabs, found 1"),
-    (row(1, "x", 0, "root\t_"), "found 11; write _"),
     (GOOD + SHORT[:-30], ":12: expected 10 columns separated by tabs, found 3; the file seems"),
     (SHORT + row(1, "x", "_", "_"), r":4: the head (column 7) is '_'"),
-    (row(1, "x", 0, "_"), ":1: the relation (column 8, DEPREL) is empty"),
-    (row(1, "", 0, "root"), ":1: the word (column 2, FORM) is empty"),
     (row(1, "x", 0, "root") + row(3, "y", 1, "dep"), ":2: the word id is '3' where 2 was expected"),
-    ("1-2\tx\t_\t_\t_\t_\t_\t_\t_\t_\n", ":1: this sentence has only multiword tokens"),
     ("2-1\tx" + "\t_" * 8 + "\n" + SHORT, ":1: the id '2-1' is not a range of words"),
     ("\n" + row(1, "x", 0, "root") + row(2, "y", 9, "dep"), ":3: word 2 'y' has head 9"),
-    pytest.param(
-        row(1, "x", 0, "root") + row(2, "y", 2, "dep"), ":2: the heads run in a circle: 2 'y' -> 2 'y'", id="own-head"
-    ),
     (
         "# c\n" + row(1, "x", 0, "root") + row(2, "y", 3, "dep") + row(3, "z", 2, "dep"),
         ":3: the heads run in a circle: 2 'y' -> 3 'z' -> 2 'y'",
     ),
     (row(1, "x", 0, "root") + row(2, "y", 0, "root"), ":2: several words have head 0"),
     (GOOD.encode() + b"# text = caf\xe9\n" + SHORT.encode(), ":11: byte 13 (0xe9) is not UTF-8"),
-    (SHORT.encode("utf-16"), ":1: NUL bytes"),
 ]
 
 

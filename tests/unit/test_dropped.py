@@ -6,14 +6,13 @@ from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.methods.dropped import dropped_records, read_records
 
-HEADER = "record\tid\treason\tdetail\tunit\tn\n"
 EXAMPLE = Example(0, "s", (1,), (0,), ("x",), (0,), ("x",))
 
 
 def write_shard(folder, number, examples, dropped):
     write_examples(folder / f"{number}.parquet", examples)
     lines = "".join(f"{record}\ts{record}\t{reason}\t'q\"'\t{unit}\t{n}\n" for record, reason, unit, n in dropped)
-    (folder / f"{number}.dropped.tsv").write_text(HEADER + lines, encoding="utf-8")
+    (folder / f"{number}.dropped.tsv").write_text("record\tid\treason\tdetail\tunit\tn\n" + lines, encoding="utf-8")
     return [folder / f"{number}.parquet"], [folder / f"{number}.dropped.tsv"]
 
 
@@ -23,7 +22,6 @@ def kept(*records):
 
 def table(files, limit, scored=None):
     frame = dropped_records({"x": read_records((*files, limit))}, scored).frame
-    assert frame.columns.tolist() == ["corpus", "outcome", "unit", "n", "share"]
     return [tuple(row) for row in frame[["outcome", "unit", "n", "share"]].round(3).fillna(-1).to_numpy().tolist()]
 
 

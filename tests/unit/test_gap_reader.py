@@ -37,19 +37,11 @@ def test_a_passage(tmp_path):
     ("changes", "expected"),
     [
         ({"A-offset": "1"}, "g.tsv:2: 'Ann \"Café\" Lee' is not at character 1 of the text"),
-        ({"Pronoun-offset": "x"}, "g.tsv:2: 'She' is not at character x"),
         ({"Pronoun": "", "Pronoun-offset": "0"}, "g.tsv:2: '' is not at character 0"),
         ({"A-coref": "yes"}, "g.tsv:2: A-coref is 'yes'; it must be TRUE or FALSE"),
-        ({"URL": "u\tv"}, "g.tsv:2: 12 columns instead of 11"),
     ],
 )
 def test_faulty_rows_are_named(tmp_path, changes, expected):
     with pytest.raises(AtlasError) as caught:
         read(tmp_path, row(**changes))
     assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(expected)
-
-
-def test_a_missing_column_is_named_and_blank_lines_are_no_passages(tmp_path):
-    assert len(read(tmp_path, row(), "", row(ID="test-2"), " ")) == 2
-    with pytest.raises(AtlasError, match=r"g\.tsv:1: the column 'B-coref' is missing"):
-        read(tmp_path, header=[name for name in COLUMNS if name != "B-coref"])

@@ -37,29 +37,16 @@ def cut(tokenizer):
     return of
 
 
-def test_words_and_places_are_those_of_the_text(cut):
-    (window,) = cut(question(), 128, "first", 8)
-    assert window.words[:8] == ("Who", "slept", "?", "The", "red", "cat", "sat", ".")
-    annotation = window.question
-    places = zip(annotation.starts, annotation.stops, strict=True)
-    assert tuple(CONTEXT[a:b] for a, b in places) == window.words[annotation.size :]
-    assert annotation.text(*annotation.span) == "dog"
-    assert annotation.text(annotation.size + 1, annotation.size + 3) == "red cat"
-
-
 def test_windows_cover_the_passage_and_the_answer_lies_where_it_should(cut):
     windows = cut(question(answer="mice"), 24, "all", 6)
     assert [window.id for window in windows] == ["q1", *(f"q1#{number}" for number in range(2, len(windows) + 1))]
     assert max(len(window.input_ids) for window in windows) <= 24
     (whole,) = cut(question(), 512, "first", 6)
     assert {start for window in windows for start in window.question.starts} == set(whole.question.starts)
+    assert whole.words[:8] == ("Who", "slept", "?", "The", "red", "cat", "sat", ".")
     answers = [window.question.span and window.question.text(*window.question.span) for window in windows]
     assert (answers[0], answers[-1], len(set(answers))) == (None, "mice", 2)
     assert len(cut(question(answer="mice"), 24, "first", 6)) == 1
-
-
-def test_a_question_that_leaves_no_room_has_no_window(cut):
-    assert cut(question("who " * 30), 24, "all", 6) == [Dropped("q1", "question too long", "no room beside it in 24 tokens")]
 
 
 @settings(max_examples=60, deadline=None)
@@ -123,10 +110,8 @@ QUESTION = ("data", 0, "paragraphs", 0, "qas", 0)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (changed("data", value=None), "q.json: there is no list 'data' here"),
         (changed("data", 0, "paragraphs", 0, "context", value=""), "article 1, paragraph 1: 'context' is missing or empty"),
         (changed(*QUESTION, "question", value=None), "article 1, paragraph 1, question 1: 'question' is missing or empty"),
-        (changed(*QUESTION, "answers", 0, "text", value=3), "question 1: an answer has no text"),
         (changed(*QUESTION, "id", value="q2"), "question 2: the id 'q2' is used twice"),
     ],
 )
@@ -143,13 +128,9 @@ MISPLACED = "answer not at its offset"
     ("content", "expected"),
     [
         (changed(*QUESTION, "answers", value=[]), [Dropped("q1", "no answer"), "q2"]),
-        (changed(*QUESTION, "answers", 0, "text", value=" "), ["q1", "q2"]),
-        *(
-            (
-                changed(*QUESTION, "answers", 0, "answer_start", value=start),
-                [Dropped("q1", MISPLACED, f"'1912' at character {shown}"), "q2"],
-            )
-            for start, shown in ((5, 5), (-4, -4), ("22", -1))
+        (
+            changed(*QUESTION, "answers", 0, "answer_start", value=-4),
+            [Dropped("q1", MISPLACED, "'1912' at character -4"), "q2"],
         ),
         ([{"context": "a", "question": "b", "answer": "c"}, *FLAT], [Dropped("1", MISPLACED, "'c' at character -1"), "2"]),
     ],

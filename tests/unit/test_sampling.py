@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
 import pytest
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
@@ -16,13 +14,6 @@ from attention_atlas.corpora.records import in_record_order, record_order, sampl
 
 SIZE = 23
 NAMES = [f"r{k}" for k in range(SIZE)]
-
-
-def test_every_record_is_as_likely_to_be_drawn():
-    drawn = np.array([record_order(12, "shuffled", seed)[:3] for seed in range(2000)])
-    counts = np.bincount(drawn.ravel(), minlength=12)
-    # 500 expected; four standard deviations of a binomial.
-    assert np.abs(counts - 500).max() < 4 * (2000 * 0.25 * 0.75) ** 0.5
 
 
 @pytest.mark.parametrize("order", ["shuffled", "file"])
@@ -81,14 +72,3 @@ def test_every_reader_takes_the_first_of_one_seeded_order(reader, tokenizer, tmp
     if reader == "conllu":
         rest = build(tmp_path, tokenizer, reader, 14, 14, order="shuffled", seed=7, skip=9)
         assert [example.id for example in rest] == expected[9:]
-
-
-def test_windows_of_a_document_stay_together_in_their_order(tokenizer, tmp_path):
-    options = {"windows": "all", "max_tokens": 8}
-    by_document = defaultdict(list)
-    for example in build(tmp_path, tokenizer, "conll2012", SIZE * 9, SIZE * 9, **options):
-        by_document[example.document].append(example.id)
-    assert max(map(len, by_document.values())) > 1
-    documents = [by_document[f"n{k}"] for k in record_order(SIZE, "shuffled", 0)]
-    drawn = build(tmp_path, tokenizer, "conll2012", 4, 3 * SIZE, order="shuffled", **options)
-    assert [example.id for example in drawn] == [name for names in documents for name in names][: 3 * SIZE]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_atlas.corpora.records import Dropped, record_order
+from attention_atlas.corpora.records import Dropped
 from attention_atlas.corpora.text import Segment, TextDocument, authors_recipe, clean_recipe
 from attention_atlas.errors import AtlasError
 
@@ -114,30 +113,6 @@ def test_a_chunk_of_one_sentence_and_an_open_last_document_are_lost_and_counted(
     ]
 
 
-@settings(max_examples=60, deadline=None)
-@given(sizes=DOCUMENTS, room=st.integers(2, 12), most=st.integers(1, 3))
-def test_some_segments_of_a_document_are_drawn(sizes, room, most):
-    documents = numbered([document(sentences, f"d{i}", closed) for i, (sentences, closed) in enumerate(sizes)])
-    whole, drawn = (list(authors_recipe(documents, spell, room, 3, count)) for count in (None, most))
-    by_document = [Counter(s.document for s in segments_of(items)) for items in (whole, drawn)]
-    assert by_document[1] == Counter({name: min(n, most) for name, n in by_document[0].items()})
-    # Losses are those of the recipe: what is not drawn is none.
-    assert losses_of(drawn) == losses_of(whole)
-    paragraphs = corpus([[2] * len(sentences) for sentences, _ in sizes] + [[2, 2]])
-    counts = Counter(s.document for s in clean_recipe(paragraphs, spell, room, 3, most))
-    assert counts == Counter({f"document {d.number}": min(len(d.paragraphs) - 1, most) for d in paragraphs})
-
-
-def test_in_random_order_the_first_segments_are_a_sample_of_all():
-    documents = numbered([document([[2]] * 8 + [[9]], f"d{i}") for i in range(30)])
-    in_file = list(authors_recipe(documents, spell, 4, 3))
-    items = list(authors_recipe(documents, spell, 4, 3, None, "shuffled"))
-    segments = segments_of(in_file)
-    assert segments_of(items) == [segments[k] for k in record_order(len(segments), "shuffled", 3)]
-    # What is lost comes first: all of it belongs to the first shard.
-    assert losses_of(items[:30]) == losses_of(in_file)
-
-
 def corpus(sizes: list[list[int]]) -> list[TextDocument]:
     """Documents of paragraphs, each given by its number of one-piece words, in sentences of three words."""
     documents = []
@@ -177,14 +152,6 @@ def test_clean_segments_are_neighbouring_paragraphs_that_adjoin_and_fit(sizes, r
         seen.append((d, p))
     # Every pair of neighbours is a candidate, and each is used once.
     assert sorted(seen) == [(d, p) for d, paragraphs in enumerate(sizes) for p in range(len(paragraphs) - 1)]
-
-
-def test_clean_segments_are_drawn_from_the_whole_corpus_in_an_order_that_the_seed_decides():
-    documents = corpus([[2, 2]] * 40)
-    in_file = [f"document {number}, paragraph 1" for number in range(1, 41)]
-    for seed in (0, 1):
-        names = [segment.origin for segment in clean_recipe(documents, spell, 9, seed)]
-        assert names == [in_file[k] for k in record_order(40, "shuffled", seed)]
 
 
 def test_pairs_that_keep_nothing_on_one_side_are_left_out_with_a_count():

@@ -9,7 +9,6 @@ import pytest
 
 from attention_atlas.corpora.conllu import Tree, tree_fault
 from attention_atlas.corpora.stanford import to_stanford
-from attention_atlas.errors import AtlasError
 
 UPOS = {
     "IN": "ADP", "TO": "PART", "DT": "DET", "PDT": "DET", "CD": "NUM", "PRP": "PRON", "PRP$": "PRON", "WP": "PRON",
@@ -20,77 +19,52 @@ BY_FIRST_LETTERS = {"NN": "NOUN", "VB": "VERB", "JJ": "ADJ", "RB": "ADV", "WR": 
 
 RULES = """\
 prep and pobj | I/PRP/2:nsubj sat/VBD/0:root on/IN/5:case/2:prep the/DT/5:det chair/NN/2:obl/3:pobj
-prep under a noun | cups/NNS/0:root of/IN/3:case/1:prep tea/NN/1:nmod/2:pobj
 stacked prepositions | It/PRP/2:nsubj came/VBD/0:root from/IN/6:case/2:prep behind/IN/6:case/3:pcomp the/DT/6:det
     house/NN/2:obl/4:pobj
-adverb in a phrase | Stay/VB/0:root until/IN/3:case/1:prep now/RB/1:obl/2:pcomp
 adverb before a phrase | He/PRP/2:nsubj left/VBD/0:root just/RB/5:advmod/4:advmod before/IN/5:case/2:prep noon/NN/2:obl/4:pobj
-brackets around a phrase | We/PRP/2:nsubj met/VBD/0:root (/-LRB-/6:punct/4:punct in/IN/6:case/2:prep the/DT/6:det
-    park/NN/2:obl/4:pobj )/-RRB-/6:punct/4:punct
 stranded preposition | that/WDT/3:obl/4:pobj we/PRP/3:nsubj live/VBP/0:root in/IN/1:case/3:prep
 stranded preposition without object | easy/JJ/0:root to/TO/3:mark/3:aux work/VB/1:advcl/1:xcomp with/IN/3:obl/3:prep
 passive with an agent | Troops/NNS/3:nsubj:pass/3:nsubjpass were/VBD/3:aux:pass/3:auxpass beaten/VBN/0:root
     by/IN/5:case/3:prep Clinton/NNP/3:obl:agent/4:pobj
 clausal subject of a passive | That/IN/3:mark she/PRP/3:nsubj lied/VBD/5:csubj:pass/5:csubjpass was/VBD/5:aux:pass/5:auxpass
     suspected/VBN/0:root
-clausal subject | What/WP/3:obj/3:dobj she/PRP/3:nsubj said/VBD/4:csubj makes/VBZ/0:root sense/NN/4:obj/4:dobj
 possessive | Bill/NNP/3:nmod:poss/3:poss 's/POS/1:case/1:possessive clothes/NNS/0:root
-possessive pronoun | their/PRP$/2:nmod:poss/2:poss offices/NNS/0:root
 possessive at a preposition | Meet/VB/0:root at/IN/3:case/1:prep Sam/NNP/1:obl/2:pobj 's/POS/3:case/3:possessive
-objects | She/PRP/2:nsubj gave/VBD/0:root me/PRP/2:iobj a/DT/5:det raise/NN/2:obj/2:dobj
 lone indirect object | I/PRP/2:nsubj told/VBD/0:root her/PRP/2:iobj/2:dobj
-auxiliaries and particle | Reagan/NNP/3:nsubj has/VBZ/3:aux shut/VBN/0:root it/PRP/3:obj/3:dobj down/RP/3:compound:prt/3:prt
 infinitive | She/PRP/2:nsubj likes/VBZ/0:root to/TO/4:mark/4:aux swim/VB/2:xcomp
-linking verb | She/PRP/2:nsubj looks/VBZ/0:root very/RB/4:advmod beautiful/JJ/2:xcomp/2:acomp
 adjective after an object | We/PRP/2:nsubj found/VBD/0:root it/PRP/2:obj/2:dobj easy/JJ/2:xcomp
-that-clause | He/PRP/2:nsubj says/VBZ/0:root that/IN/5:mark you/PRP/5:nsubj swim/VBP/2:ccomp
 infinitival complement | Something/NN/0:root easy/JJ/1:amod to/TO/4:mark/4:aux do/VB/2:ccomp/2:xcomp
 question complement | I/PRP/2:nsubj know/VBP/0:root what/WP/5:obj/5:dobj to/TO/5:mark/5:aux do/VB/2:ccomp
 ready to | I/PRP/3:nsubj am/VBP/3:cop ready/JJ/0:root to/TO/5:mark/5:aux leave/VB/3:advcl/3:xcomp ././3:punct
-adverbial clause | if/IN/3:mark you/PRP/3:nsubj know/VBP/4:advcl tell/VB/0:root her/PRP/4:obj/4:dobj
 comma at the edge of a clause | When/WRB/3:advmod he/PRP/3:nsubj left/VBD/6:advcl ,/,/3:punct/6:punct we/PRP/6:nsubj
     slept/VBD/0:root
 preposition before a gerund | He/PRP/2:nsubj won/VBD/0:root by/IN/4:mark/2:prep cheating/VBG/2:advcl/3:pcomp
-preposition before a passive gerund | He/PRP/2:nsubj left/VBD/0:root after/IN/5:mark/2:prep being/VBG/5:aux:pass/5:auxpass
-    seen/VBN/2:advcl/3:pcomp
-conjunction before a gerund | He/PRP/2:nsubj fell/VBD/0:root while/IN/4:mark running/VBG/2:advcl
 preposition before a finite clause | doubts/NNS/0:root about/IN/5:mark/1:prep whether/IN/5:mark they/PRP/5:nsubj
     came/VBD/1:acl/2:pcomp
-after with a finite clause | He/PRP/2:nsubj slept/VBD/0:root after/IN/5:mark we/PRP/5:nsubj left/VBD/2:advcl
 small clause | With/IN/4:mark/6:prep the/DT/3:det war/NN/4:nsubj over/RB/6:advcl/1:pcomp we/PRP/6:nsubj left/VBD/0:root
 for with an infinitive | time/NN/0:root for/IN/5:mark us/PRP/5:nsubj to/TO/5:mark/5:aux go/VB/1:acl/1:infmod
-relative clause | the/DT/2:det man/NN/0:root you/PRP/4:nsubj love/VBP/2:acl:relcl/2:rcmod
 participles | truffles/NNS/0:root picked/VBN/1:acl/1:partmod by/IN/4:case/2:prep hand/NN/2:obl/3:pobj
 complement of a noun | the/DT/2:det fact/NN/0:root that/IN/5:mark you/PRP/5:nsubj lied/VBD/2:acl/2:ccomp
 noun compound | Oil/NN/3:compound/3:nn price/NN/3:compound/3:nn futures/NNS/0:root
 compound on a participle | gas/NN/3:compound/3:npadvmod -/:/1:punct/3:punct fired/VBN/4:amod plants/NNS/0:root
-title | President/NNP/2:nmod:desc/2:nn Bush/NNP/3:nsubj spoke/VBD/0:root
 name headed by its last word | saw/VBD/0:root old/JJ/3:amod/5:amod Jennifer/NNP/1:obj/5:nn M./NNP/3:flat/5:nn
     Anderson/NNP/3:flat/1:dobj
 name in a phrase | works/VBZ/0:root for/IN/3:case/1:prep John/NNP/1:obl/4:nn Smith/NNP/3:flat/2:pobj
 name with a number | the/DT/2:det/2:det Boeing/NNP/0:root 747/CD/2:flat/2:num
-numbers | I/PRP/2:nsubj ate/VBD/0:root 3/CD/5:nummod/5:num big/JJ/5:amod sheep/NN/2:obj/2:dobj
-number in a number | lost/VBD/0:root $/$/1:obj/1:dobj 3.2/CD/4:compound/4:number billion/CD/2:nummod/2:num
 quantifier | About/RB/2:advmod/2:quantmod 200/CD/3:nummod/3:num people/NNS/4:nsubj came/VBD/0:root
 more than | More/JJR/3:advmod/2:mwe than/IN/1:fixed/3:quantmod 200/CD/4:nummod/4:num people/NNS/5:nsubj came/VBD/0:root
-at least | At/IN/2:case/3:quantmod least/JJS/3:nmod/1:pobj two/CD/4:nummod/4:num people/NNS/5:nsubj came/VBD/0:root
 date | on/IN/3:case/0:root March/NNP/3:nmod:unmarked/1:pobj 28/CD/0:root/2:num ,/,/5:punct/2:punct
     2005/CD/3:nmod:unmarked/2:num
 clock | at/IN/2:case/0:root 2/CD/0:root/3:num PM/NN/2:nmod:unmarked/1:pobj
 negation | Bill/NNP/3:nsubj does/VBZ/3:aux drive/VB/0:root n't/RB/3:advmod/3:neg
-determiners | All/PDT/3:det:predet/3:predet the/DT/3:det boys/NNS/0:root
 coordination | big/JJ/0:root ,/,/3:punct/1:punct fat/JJ/1:conj ,/,/6:punct/1:punct and/CC/6:cc/1:cc honest/JJ/1:conj
-preconjunction | Both/CC/3:cc:preconj/3:preconj the/DT/3:det boys/NNS/0:root and/CC/6:cc/3:cc the/DT/6:det girls/NNS/3:conj
 coordinated phrases | lives/VBZ/0:root in/IN/3:case/1:prep Rome/NNP/1:obl/2:pobj and/CC/6:cc/2:cc in/IN/6:case/2:conj
     Paris/NNP/3:conj/5:pobj
-coordinated nouns in a phrase | lives/VBZ/0:root in/IN/3:case/1:prep Rome/NNP/1:obl/2:pobj and/CC/5:cc/3:cc Paris/NNP/3:conj
 phrase and adverb | lives/VBZ/0:root in/IN/3:case/1:prep Rome/NNP/1:obl/2:pobj and/CC/5:cc/2:cc elsewhere/RB/3:conj/2:conj
-copula | Bill/NNP/4:nsubj is/VBZ/4:cop an/DT/4:det man/NN/0:root
 copula and phrase | Bill/NNP/6:nsubj/2:nsubj is/VBZ/6:cop/0:root not/RB/6:advmod/2:neg in/IN/6:case/2:prep the/DT/6:det
     house/NN/0:root/4:pobj today/NN/6:obl:unmarked/2:tmod ././6:punct/2:punct
 copula and coordinated clause | He/PRP/4:nsubj/2:nsubj is/VBZ/4:cop/0:root in/IN/4:case/2:prep bed/NN/0:root/3:pobj
     and/CC/7:cc/2:cc she/PRP/7:nsubj works/VBZ/4:conj/2:conj
-copula and adverb | He/PRP/4:nsubj/2:nsubj is/VBZ/4:cop/0:root right/RB/4:advmod here/RB/0:root/2:advmod
 copula and that-clause | The/DT/2:det point/NN/6:nsubj:outer/3:nsubj is/VBZ/6:cop/0:root that/IN/6:mark we/PRP/6:nsubj
     lost/VBD/0:root/3:ccomp ././6:punct/3:punct
 copula and infinitive | The/DT/2:det plan/NN/5:nsubj/3:nsubj is/VBZ/5:cop/0:root to/TO/5:mark/5:aux win/VB/0:root/3:xcomp
@@ -99,17 +73,12 @@ extraposed that-clause | It/PRP/3:expl/3:nsubj is/VBZ/3:cop clear/JJ/0:root that
     lost/VBD/3:csubj/3:ccomp
 extraposed infinitive | It/PRP/3:expl/3:nsubjpass was/VBD/3:aux:pass/3:auxpass decided/VBN/0:root to/TO/5:mark/5:aux
     go/VB/3:csubj/3:xcomp
-because of | He/PRP/2:nsubj cried/VBD/0:root because/IN/5:case/4:mwe of/IN/3:fixed/2:prep you/PRP/2:obl/4:pobj
 according to | left/VBD/0:root according/VBG/4:case/1:prep to/IN/2:fixed/2:pcomp him/PRP/1:obl/3:pobj
 as well as | dogs/NNS/0:root as/RB/5:cc/3:mwe well/RB/2:fixed/1:cc as/IN/2:fixed/3:mwe cats/NNS/1:conj
 of course | of/IN/4:advmod/4:prep course/NN/1:fixed/1:pobj we/PRP/4:nsubj lost/VBD/0:root
-other fixed expression | ask/VB/0:root whether/IN/6:mark or/CC/2:fixed/2:mwe not/RB/2:fixed/2:mwe they/PRP/6:nsubj
-    go/VBP/1:ccomp
 time and measure | Last/JJ/2:amod night/NN/4:obl:unmarked/4:tmod I/PRP/4:nsubj swam/VBD/0:root 65/CD/6:nummod/6:num
     miles/NNS/4:obl:unmarked/4:npadvmod
-years old | 3/CD/2:nummod/2:num years/NNS/3:obl:unmarked/3:npadvmod old/JJ/0:root
 a share | $/$/0:root 5/CD/1:nummod/1:num a/DT/4:det share/NN/1:nmod:unmarked/1:npadvmod
-times a day | five/CD/2:nummod/2:num times/NNS/0:root a/DT/4:det day/NN/2:nmod:unmarked/2:npadvmod
 apposition and commas | Sam/NNP/6:nsubj ,/,/4:punct/1:punct my/PRP$/4:nmod:poss/4:poss brother/NN/1:appos
     ,/,/4:punct/6:punct left/VBD/0:root
 parenthesis and interjection | Well/UH/3:discourse he/PRP/3:nsubj lost/VBD/0:root ,/,/6:punct/3:punct he/PRP/6:nsubj
@@ -149,27 +118,6 @@ def test_rule(name):
     converted = to_stanford(ud)
     assert shown(converted) == shown(expected)
     assert converted == expected
-
-
-def test_forms_are_read_from_features_when_there_are_no_tags():
-    words = ("truffles", "picked", "by", "eating", "time", "spent", "going")
-    tree = Tree(
-        "t",
-        words,
-        (0, 1, 4, 2, 4, 5, 5),
-        ("root", "acl", "mark", "advcl", "obj", "acl", "acl"),
-        upos=("NOUN", "VERB", "SCONJ", "VERB", "NOUN", "VERB", "VERB"),
-        feats=("_", "Tense=Past|VerbForm=Part", "_", "VerbForm=Ger", "_", "VerbForm=Part", "Tense=Pres|VerbForm=Part"),
-    )
-    converted = to_stanford(tree)
-    assert converted.relations == ("root", "partmod", "prep", "pcomp", "dobj", "partmod", "partmod")
-    assert converted.heads == (0, 1, 2, 3, 4, 5, 5)
-
-
-def test_trees_of_another_scheme_are_refused():
-    tree = Tree("s7", ("They", "left"), (2, 0), ("comp:obj", "root"), upos=("PRON", "VERB"))
-    with pytest.raises(AtlasError, match=r"^my\.conllu: sentence 's7': word 1 'They' has the relation 'comp:obj'"):
-        to_stanford(tree, "my.conllu")
 
 
 def test_any_tree_stays_a_tree_over_the_same_words():

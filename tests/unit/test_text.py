@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from attention_atlas.corpora.text import TextDocument, Translated, parallel_records, segments_records
+from attention_atlas.corpora.text import TextDocument, Translated, parallel_records, segments_records, sentences_records
 from attention_atlas.errors import AtlasError
 
 
@@ -65,15 +65,15 @@ def test_wikitext_titles_open_documents_and_headings_are_left_out(read):
     ]
 
 
-@pytest.mark.parametrize(("text", "lines"), [(" \n\n", "paragraphs"), (" = Only = \n = = Heads = = \n", "wikitext")])
-def test_a_file_without_text_is_an_error_that_names_it(read, text, lines):
-    with pytest.raises(AtlasError, match=r"text\.txt: the file has no text"):
-        read(text, lines)
-
-
 def written(folder, name, text):
     (folder / name).write_text(text, encoding="utf-8")
     return folder / name
+
+
+def test_sentences_have_the_numbers_of_their_lines(tmp_path):
+    assert list(sentences_records(written(tmp_path, "my.txt", "\ufeffThe cat.\n\n# x\n"))) == [(1, "The cat."), (3, "# x")]
+    with pytest.raises(AtlasError, match=r"my\.txt:2: a tab or NUL byte: this is not plain text"):
+        list(sentences_records(written(tmp_path, "my.txt", "x\n1\tDogs\n")))
 
 
 def test_pairs_are_read_from_objects_and_from_two_files(tmp_path):
@@ -86,15 +86,3 @@ def test_pairs_are_read_from_objects_and_from_two_files(tmp_path):
     for texts in ((objects, french), (french, objects)):
         with pytest.raises(AtlasError, match=r"a\.fr: the file ends after line 2, but .*a\.jsonl continues"):
             list(parallel_records(texts[0], ["en", "fr"], texts[1]))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("A cat.\n", r"a\.jsonl:1: not a JSON object .* translations"),
-        ('{"en": "x", "fr": "y"}\n{"en": "x", "fr": 3}\n', r"a\.jsonl:2: there is no text under 'fr'"),
-    ],
-)
-def test_a_bad_line_is_named(tmp_path, text, message):
-    with pytest.raises(AtlasError, match=message):
-        list(parallel_records(written(tmp_path, "a.jsonl", text), ["en", "fr"]))

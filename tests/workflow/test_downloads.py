@@ -77,10 +77,3 @@ def test_a_run_keeps_the_commit_that_it_fetched(workspace, hub):
     assert len(hub.requests) == asked
     described = json.loads((workspace.folder / ATTENTION).with_suffix(".json").read_text(encoding="utf-8"))
     assert described["model"]["origin"] == f"hub a/tiny at {FIRST}"
-    # A commit in the registry is another model.
-    (workspace.folder / "mine.yaml").write_text(
-        OVERLAY.replace("{hub: a/tiny}", f"{{hub: a/tiny, revision: '{SECOND}'}}"), encoding="utf-8"
-    )
-    again = planned(hub, workspace)
-    assert "rule describe_model" in again
-    assert "fetch_corpus" not in again

@@ -65,8 +65,6 @@ class Pieces(NamedTuple):
 
 def open_tokenizer(path: str | Path) -> Tokenizer:
     """The tokenizer of a file `tokenizer.json`; special tokens such as [SEP] or </s> are ordinary characters in a text."""
-    if not Path(path).is_file():
-        raise AtlasError(f"{path}: there is no tokenizer.json here.")
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare exceptions
@@ -78,8 +76,8 @@ def open_tokenizer(path: str | Path) -> Tokenizer:
 class WordPieces:
     """A fast tokenizer that is applied to single words, spelled with or without the space before them in running text.
 
-    The word pieces are those of running text if the tokenizer splits it at the ends of all words. Where it would join two words
-    in one token (the do and n't of don't), each word still has its own tokens. No word becomes a special token.
+    Where running text has two words in one token (the do and n't of don't), each word has its own tokens. No word becomes a
+    special token.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -154,9 +152,7 @@ class WordPieces:
             parts.append((template.between, SPECIAL, between))
             parts += ((ids, k, second) for k, ids in enumerate(texts[1], start=len(texts[0])))
         parts.append((template.after, SPECIAL, after))
-        ids = tuple(piece for ids, _, _ in parts for piece in ids)
-        segments = tuple(segment for ids, _, segment in parts for _ in ids)
-        words = tuple(word for ids, word, _ in parts for _ in ids)
+        ids, words, segments = zip(*((piece, word, segment) for ids, word, segment in parts for piece in ids), strict=True)
         return Pieces(ids, segments, tuple(map(self.token, ids)), words)
 
     def _find_lead(self) -> str:
@@ -164,14 +160,9 @@ class WordPieces:
         for lead in ("", " "):
             if all(self._matches(probe, lead) for probe in _PROBES):
                 return lead
-        raise AtlasError(
-            f"{self._path}: running text is split differently from single words, so words cannot be aligned with word pieces. "
-            "Use another model."
-        )
+        raise AtlasError(f"{self._path}: running text is split differently from single words. Use another model.")
 
     def _matches(self, text: str, lead: str) -> bool:
         first, *rest = text.split(" ")
-        joined: list[int] = []
-        for word in (first, *(lead + word for word in rest)):
-            joined += self.tokenizer.encode(word, add_special_tokens=False).ids
-        return joined == self.tokenizer.encode(text, add_special_tokens=False).ids
+        whole, *parts = self.tokenizer.encode_batch([text, first, *(lead + w for w in rest)], add_special_tokens=False)
+        return [piece for part in parts for piece in part.ids] == whole.ids

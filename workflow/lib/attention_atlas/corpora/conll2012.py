@@ -7,18 +7,15 @@
 
 Twelve or more columns are separated by tabs, or by spaces: word (4), part of speech (5), parse (6), named entities (11), one
 for each predicate (from 12 to the last but one) and chains, as (3|(4 (the last). The source is a file, a folder or a tar
-archive, compressed or not; documents are sorted by file name. CoNLL-2012 contains each document several times, with gold and
-automatic annotation, in three languages: v4/data/development/data/english/annotations/bc/cctv/00/cctv_0000.v4_gold_conll. Of a
-folder or an archive, only files whose names match a pattern are read, and none in folders called chinese or arabic.
+archive; documents are sorted by file name. CoNLL-2012 has each document with gold and automatic annotation, in three languages:
+only files whose names match a pattern are read, and none in folders called chinese or arabic.
 
-The documents of OntoNotes 5.0 on the hub are read from the rows of that data set, one JSON object per line. It has no parse of
-a sentence with a word or tag XX.
+The documents of OntoNotes 5.0 on the hub are one JSON object per line; sentences with a word or tag XX have no parse.
 """
 
 from __future__ import annotations
 
 import io
-import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +31,6 @@ from attention_atlas.io.files import columns_of, decoded, is_tar_archive, json_o
 if TYPE_CHECKING:
     from nltk import Tree as Constituents
 
-_log = logging.getLogger(__name__)
 GOLD_FILES = "*gold_conll"  # pattern of the names of files with gold annotation, as CoNLL-2012 calls them
 COREFERENCE_FILES = "*conll"  # pattern of the names of all files with coreference columns
 _OTHER_LANGUAGES = {"chinese", "arabic"}  # folders of CoNLL-2012 that are not read
@@ -67,8 +63,7 @@ class Document:
     parses: tuple[str, ...]  # for each sentence its bracketed parse, "" if the file has none
     spans: tuple[Span, ...]  # mentions ordered by start, longer ones first
     entities: tuple[Span, ...] = ()  # named entities with their types, ordered by end
-    # for each predicate its arguments and itself (`PREDICATE`), in the order of the columns
-    propositions: tuple[tuple[Span, ...], ...] = ()
+    propositions: tuple[tuple[Span, ...], ...] = ()  # for each predicate its arguments and itself (`PREDICATE`)
 
 
 def conll2012_records(path: str | Path, files: str = GOLD_FILES) -> Iterator[Document]:
@@ -103,7 +98,6 @@ def column_files(
         chosen = [name for name in named if not _OTHER_LANGUAGES & set(PurePath(name).parts[:-1])]
         if not chosen:
             raise AtlasError(f"{path}: there is no file here whose name matches {files!r}, only {', '.join(names[:3])} ...")
-        _log.info("%s: %d of %d files match %s", path, len(chosen), len(names), files)
         return sorted(chosen, key=lambda name: name.rsplit("/", 1)[-1] if by_base_name else name)
 
     for name, content in packed_files(path, choose):
@@ -177,9 +171,7 @@ def _of_columns(rows: Sequence[tuple[str, list[str]]]) -> _Sentence:
     """A sentence of lines in columns, each with its place."""
     places = [where for where, _ in rows]
     if len({len(cells) for _, cells in rows}) > 1:
-        raise AtlasError(
-            f"{places[0]}: the lines of this sentence have different numbers of columns; each predicate has one in every line."
-        )
+        raise AtlasError(f"{places[0]}: the lines of this sentence have different numbers of columns.")
     columns = list(zip(*(cells for _, cells in rows), strict=True))
     words, tags, bits = columns[3:6]
     if not all(words):
@@ -206,16 +198,11 @@ def _chains(column: Sequence[str], places: Sequence[str]) -> list[Span]:
                 starts.append(place)
             if match[3]:
                 if not starts:
-                    raise AtlasError(
-                        f"{where}: a mention of chain {match[2]} ends here but has no start; correct the last column."
-                    )
+                    raise AtlasError(f"{where}: a mention of chain {match[2]} ends here but has no start in its sentence.")
                 spans.append(Span(starts.pop(), place + 1, match[2]))
     for label, starts in open_starts.items():
         if starts:
-            raise AtlasError(
-                f"{places[starts[-1]]}: the mention of chain {label} that starts here does not end in its sentence; "
-                "correct the last column."
-            )
+            raise AtlasError(f"{places[starts[-1]]}: the mention of chain {label} that starts here has no end in its sentence.")
     return spans
 
 
@@ -258,9 +245,7 @@ def _of_layers(sentence: Mapping[str, Any], where: str) -> _Sentence:
     spans = [Span(start, last + 1, str(chain)) for chain, start, last in sentence["coref_spans"]]
     for start, stop, _ in spans:
         if not 0 <= start < stop <= len(words):
-            raise AtlasError(
-                f"{where}: a mention covers words {start} to {stop - 1}, but there are {len(words)} words. {_CHANGED}"
-            )
+            raise AtlasError(f"{where}: a mention covers words {start} to {stop - 1} of {len(words)} words. {_CHANGED}")
     # Without white space around brackets, and none (U+00A0) within a leaf.
     parse = re.sub(r"[^\S ]", "_", re.sub(r"\s*([()])\s*", r"\1", sentence["parse_tree"] or "", flags=re.ASCII))
     return _Sentence(tuple(words), tuple(tags), parse, spans, tagged_spans(entities), list(map(tagged_spans, frames)))

@@ -1,9 +1,8 @@
 """Dependency trees, and their readers: CoNLL-U (https://universaldependencies.org/format.html) and Universal PropBank.
 
-The `conllu` library parses a sentence; this module streams the file, keeps track of line numbers and reports every fault of a
-file with its line. In Universal PropBank the ten columns of CoNLL-U are followed by the roleset of a predicate ("_" for other
-words), and by one column per predicate of the sentence with the roles of the head words of its arguments ("V" for the predicate
-itself).
+The `conllu` library parses a sentence; this module streams the file and reports every fault with its line. In Universal
+PropBank the ten columns of CoNLL-U are followed by the roleset of a predicate ("_" for other words), and by one column per
+predicate of the sentence with the roles of the head words of its arguments ("V" for the predicate itself).
 """
 
 from __future__ import annotations
@@ -80,8 +79,7 @@ def read_conllu(path: str | Path) -> Iterator[Tree]:
     """Yield the sentences of a CoNLL-U file as trees.
 
     Lines of multiword tokens ("1-2") and empty nodes ("1.1") are ignored: only syntactic words count. The id is the comment
-    `sent_id`, otherwise "s" and the 1-indexed position. Windows line ends, a byte-order mark and a missing last blank line
-    are accepted, and blocks of comments without words are skipped.
+    `sent_id`, otherwise "s" and the 1-indexed position. Blocks of comments without words are skipped.
     """
     is_empty = True
     for build in tree_builders(path):
@@ -140,10 +138,7 @@ def parse_block(block: SentenceBlock, position: int, path: str | Path) -> Tree:
     tokens = list(zip(numbers, sentence, strict=True))
     words = [(number, token) for number, token in tokens if not _NOT_A_WORD.fullmatch(token["id"])]
     if not words:
-        raise AtlasError(
-            f"{path}:{numbers[0]}: this sentence has only multiword tokens or empty nodes and no word; "
-            "add the words or remove the sentence."
-        )
+        raise AtlasError(f"{path}:{numbers[0]}: this sentence has only multiword tokens or empty nodes and no word.")
     for number, token in tokens:
         first, last = _word_range(token["id"])
         if not 1 <= first <= last:
@@ -299,7 +294,7 @@ def _parsed(block: SentenceBlock, position: int, path: str | Path) -> tuple[Tree
 def _propositions(rows: list[list[str]], where: str) -> tuple[Proposition, ...]:
     predicates = [word for word, cells in enumerate(rows, start=1) if cells[0] != UNKNOWN]
     sizes = {len(cells) - 1 for cells in rows}
-    if not predicates and all(set(cells) == {UNKNOWN} for cells in rows):
+    if all(set(cells) == {UNKNOWN} for cells in rows):
         return ()
     if sizes != {len(predicates)}:
         raise AtlasError(

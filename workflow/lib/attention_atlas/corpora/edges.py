@@ -3,11 +3,8 @@
     {"text": "The cat sleeps", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": "nsubj"}], "info": {"id": "s1"}}
 
 Spans are half-open over the words of the text, which are separated by spaces; `label` is a label or a list of labels. As an
-extension of the schema, a target may name its task, so that a file can contain several tasks on the same texts, and `info` may
-name the document of the text ("document": "d1").
-
-Records of annotated corpora have the labels of the published converters. A record is a sentence with the targets of one or
-several tasks, so that all tasks share its hidden states.
+extension of the schema, a target may name its task, and `info` the document of the text. Records of annotated corpora have the
+labels of the published converters; a record is a sentence with the targets of one or several tasks.
 """
 
 from __future__ import annotations
@@ -19,8 +16,9 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, combinations, zip_longest
+from itertools import accumulate, chain, combinations, zip_longest
 from pathlib import Path
+from statistics import fmean
 from string import whitespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -133,9 +131,7 @@ def _named(build: Callable[[], EdgeRecord], raw: str | Path, tasks: Sequence[str
     """A record of edge-probing JSON lines; targets without a task belong to the only task."""
     record = build()
     if len(tasks) != 1 and any(not target.task for target in record.targets):
-        raise AtlasError(
-            f"{raw}: record {record.id} has a target without a task, but the corpus has several: {', '.join(tasks)}."
-        )
+        raise AtlasError(f"{raw}: record {record.id} has a target without a task, but the corpus has several.")
     named = (replace(target, task=target.task or tasks[0]) for target in record.targets)
     return replace(record, targets=tuple(target for target in named if target.task in tasks))
 
@@ -143,10 +139,14 @@ def _named(build: Callable[[], EdgeRecord], raw: str | Path, tasks: Sequence[str
 def _of_tree(build: Callable[[], Tree | tuple[Tree, tuple[Proposition, ...]]], tasks: Sequence[str]) -> EdgeRecord:
     built = build()
     tree, propositions = built if isinstance(built, tuple) else (built, ())
+    below = children(tree.heads)
+    # A word and its head; the root is paired with itself.
+    arcs = ((k, head - 1 if head else k, tree.relations[k]) for k, head in enumerate(tree.heads))
+    roles = ((predicate, *argument) for predicate, arguments in propositions for argument in arguments)
     targets = {
         "pos": _tag_targets(tree.xpos),
-        "dependencies": _dependency_targets(tree),
-        "roles": _role_targets(tree, propositions),
+        "dependencies": (EdgeTarget((k, k + 1), (head, head + 1), (name,), "dependencies") for k, head, name in arcs),
+        "roles": (EdgeTarget((p - 1, p), _argument(below, p, head), (role,), "roles") for p, head, role in roles),
     }
     return EdgeRecord(tree.id, tree.words, _of_tasks(targets, tasks), tree.document, tree.spaces)
 
@@ -158,21 +158,6 @@ def _of_tasks(targets: Mapping[str, Iterable[EdgeTarget]], tasks: Sequence[str])
 def _tag_targets(tags: Sequence[str], unknown: str = "") -> Iterator[EdgeTarget]:
     """Parts of speech: each word is a target with its language-specific tag as label."""
     return (EdgeTarget((k, k + 1), None, (tag,), "pos") for k, tag in enumerate(tags) if tag != unknown)
-
-
-def _dependency_targets(tree: Tree) -> Iterator[EdgeTarget]:
-    """Dependencies: span1 is a word, span2 its head; the root is paired with itself."""
-    for k, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True)):
-        place = head - 1 if head else k
-        yield EdgeTarget((k, k + 1), (place, place + 1), (relation,), "dependencies")
-
-
-def _role_targets(tree: Tree, propositions: Iterable[Proposition]) -> Iterator[EdgeTarget]:
-    """Semantic roles: span1 is the predicate, span2 an argument."""
-    below = children(tree.heads)
-    for predicate, arguments in propositions:
-        for head, role in arguments:
-            yield EdgeTarget((predicate - 1, predicate), _argument(below, predicate, head), (role,), "roles")
 
 
 def _argument(below: Sequence[Sequence[int]], predicate: int, head: int) -> WordSpan:
@@ -260,17 +245,15 @@ _MARKED = re.compile(r"(.*)<e1>(.*)</e1>(.*)<e2>(.*)</e2>(.*)")
 def _relation_sentences(raw: Path) -> Iterator[_Build]:
     """Relations of SemEval-2010 task 8 in its original format: a sentence with <e1> and <e2>, then a line with the relation."""
     pending: tuple[str, str, str] | None = None
-    for number, line in read_lines(raw):
-        where = f"{raw}:{number}"
-        if match := _SENTENCE.match(line):
-            if pending is not None:
-                raise AtlasError(f"{where}: the sentence before this one has no relation.")
-            pending = match[1], match[2], where
+    for number, line in chain(read_lines(raw), [(0, "")]):
+        match = _SENTENCE.match(line)
+        if pending is not None and (match or not number):
+            raise AtlasError(f"{pending[2]}: this sentence has no relation: the file is incomplete.")
+        if match:
+            pending = match[1], match[2], f"{raw}:{number}"
         elif pending is not None:
             yield partial(_for_any, _relation(*pending, line.strip()))
             pending = None
-    if pending is not None:
-        raise AtlasError(f"{pending[2]}: this sentence has no relation: the file is incomplete.")
 
 
 def _relation(name: str, text: str, where: str, label: str) -> EdgeRecord:
@@ -329,10 +312,8 @@ def _of_annotations(tree: Tree, name: str, annotated: Mapping[str, Any], where: 
         if len(nodes) != 2 or not all(nodes):
             raise AtlasError(f"{where}: {edge!r} is not a pair of a predicate and an argument.")
         predicate, argument = (int(node[3]) for node in nodes if node)
-        if max(predicate, argument) > len(tree.words):
-            raise AtlasError(
-                f"{where}: word {max(predicate, argument)} is annotated, but the sentence has {len(tree.words)} words."
-            )
+        if (last := max(predicate, argument)) > len(tree.words):
+            raise AtlasError(f"{where}: word {last} is annotated, but the sentence has {len(tree.words)} words.")
         properties = sorted(layers["protoroles"].items())
         labels = tuple(name for name, judgements in properties if _mean_response(judgements) >= _TRUE_PROTOROLE)
         span = _argument(below, predicate, argument)
@@ -341,9 +322,7 @@ def _of_annotations(tree: Tree, name: str, annotated: Mapping[str, Any], where: 
 
 
 def _mean_response(judgements: Mapping[str, Mapping[str, int]]) -> float:
-    applies = judgements["confidence"]
-    responses = [value if applies[annotator] else 0 for annotator, value in judgements["value"].items()]
-    return sum(responses) / len(responses)
+    return fmean(value if judgements["confidence"][annotator] else 0 for annotator, value in judgements["value"].items())
 
 
 @dataclass(frozen=True)
@@ -367,28 +346,19 @@ def _read(line: str, where: str, number: int, pairs: dict[str, bool]) -> EdgeRec
     """The record of a line; `pairs` records for each task so far whether its targets have two spans."""
     row = json_object(line, where)
     text, targets, info = row.get("text"), row.get("targets"), row.get("info")
-    if not isinstance(text, str) or not text.strip(whitespace):
-        raise AtlasError(f"{where}: there is no text under 'text'.")
+    if not isinstance(text, str) or not isinstance(targets, list) or not all(isinstance(t, Mapping) for t in targets):
+        raise AtlasError(f"{where}: expected a text under 'text' and a list of targets under 'targets'.")
     words = text.split(" ")
-    if not all(map(_is_word, words)):
+    # jiant splits at single spaces; other ASCII white space would shift all spans after it.
+    if any(not word or set(whitespace) & set(word) for word in words):
         raise AtlasError(f"{where}: separate the words of a text by single spaces; spans count words.")
-    if not isinstance(targets, list) or not all(isinstance(target, Mapping) for target in targets):
-        raise AtlasError(f"{where}: expected a list of targets under 'targets'.")
     edge_targets = tuple(_target(target, where, len(words)) for target in targets)
     for target in edge_targets:
         if pairs.setdefault(target.task, target.span2 is not None) != (target.span2 is not None):
-            raise AtlasError(
-                f"{where}: some targets of a task have one span, others two: name the task of each target, or keep each "
-                "task in a separate file."
-            )
+            raise AtlasError(f"{where}: some targets of a task have one span, others two: name the task of each target.")
     about = info if isinstance(info, Mapping) else {}
     document = about.get("document")
     return EdgeRecord(str(about.get("id", number)), tuple(words), edge_targets, None if document is None else str(document))
-
-
-def _is_word(text: str) -> bool:
-    """Whether a text is one word: jiant splits at single spaces, and other ASCII white space would shift all spans after it."""
-    return bool(text) and not set(whitespace) & set(text)
 
 
 def _target(target: Mapping[str, Any], where: str, size: int) -> EdgeTarget:
@@ -398,10 +368,7 @@ def _target(target: Mapping[str, Any], where: str, size: int) -> EdgeTarget:
         raise AtlasError(f"{where}: 'label' of a target must be a label or a list of labels, not {target.get('label')!r}.")
     first = _span(target.get("span1"), "span1", where, size)
     second = _span(target["span2"], "span2", where, size) if "span2" in target else None
-    task = target.get("task", "")
-    if not isinstance(task, str):
-        raise AtlasError(f"{where}: 'task' of a target must be the name of a task, not {task!r}.")
-    return EdgeTarget(first, second, tuple(dict.fromkeys(labels)), task)
+    return EdgeTarget(first, second, tuple(dict.fromkeys(labels)), str(target.get("task", "")))
 
 
 def _span(value: Any, name: str, where: str, size: int) -> WordSpan:

@@ -91,13 +91,10 @@ class Example:
     mentions: tuple[Mention, ...] | None = None  # spans of words that refer; None if the corpus has no such layer
     question: QuestionAnnotation | None = None  # question on a passage, with its answers; None without a question
     label: str | None = None  # class, a number as text, or the translation of the text; None if the corpus has none
-    # targets of edge probing, spans over `words`; None if the corpus has no such layer
-    edges: tuple[EdgeTarget, ...] | None = None
-    # gold phrases of a document, including those not in its text; None if the corpus has no such layer
-    keyphrases: tuple[Keyphrase, ...] | None = None
+    edges: tuple[EdgeTarget, ...] | None = None  # targets of edge probing, over `words`; None without such a layer
+    keyphrases: tuple[Keyphrase, ...] | None = None  # those in the text of a document or not; None without such a layer
     document: str | None = None  # the document, article or text that the example is taken from; None if unknown
-    # the complete running texts of the words, even if the example is truncated; empty if a corpus has only words
-    texts: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()  # the running texts, even if the example is truncated; empty if a corpus has only words
 
 
 def question_of(example: Example) -> QuestionAnnotation:

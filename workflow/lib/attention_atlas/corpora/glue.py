@@ -123,8 +123,7 @@ def _cell(row: Mapping[str, Any], names: tuple[str, ...], where: str, task: str)
             value = row[name]
             if isinstance(value, bool) or not isinstance(value, str | int | float | None):
                 raise AtlasError(f"{where}: '{name}' is not text.")
-            is_missing = value is None or (isinstance(value, float) and math.isnan(value))
-            return "" if is_missing else str(value).strip()
+            return "" if value is None or value != value else str(value).strip()
     raise AtlasError(f"{where}: the task {task} needs a column {' or '.join(names)}. Found: {', '.join(map(str, row))}.")
 
 

@@ -24,8 +24,7 @@ class QuestionAnnotation:
     starts: tuple[int, ...]  # starts, stops: for each word of the window its characters start .. stop - 1 in the passage
     stops: tuple[int, ...]
     answers: tuple[str, ...]
-    # words start .. stop - 1 of the example with the first reference answer, None if it is not in the window
-    span: tuple[int, int] | None
+    span: tuple[int, int] | None  # words start .. stop - 1 of the example with the first answer; None if not in the window
 
     def text(self, start: int, stop: int) -> str:
         """The passage from word `start` to word `stop` - 1 of the example, both in the window."""
@@ -92,8 +91,7 @@ class Mention:
     cluster: str  # name of its chain, unique in the document
     first: bool = False  # whether it is the chain's first in the whole document
     singleton: bool = False  # whether the chain has no other mention in the whole document
-    # head rule -> position of the head word, for the rules that the source supports
-    heads: dict[str, int] = field(default_factory=dict)
+    heads: dict[str, int] = field(default_factory=dict)  # head rule, if the source supports it -> position of the head word
     role: str = ""  # pronoun, A or B in GAP; "" in coreference corpora
     entity: str = ""  # type of the named entity that its head word belongs to; "" if there is none
 

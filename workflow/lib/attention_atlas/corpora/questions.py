@@ -105,9 +105,8 @@ def squad_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[E
 def question_windows(builder: ExampleBuilder, question: Question | Dropped) -> Iterator[Example | Dropped]:
     """A question with each of the windows of its passage that fit with it into the longest input.
 
-    Words are runs of letters and digits, and single other characters; characters that the tokenizer drops are omitted. Of the
-    corpus's entry, `windows` is first (only the beginning of the passage) or all (also further windows, each `stride` tokens
-    after the last).
+    Of the corpus's entry, `windows` is first (only the beginning of the passage) or all (also further windows, each `stride`
+    tokens after the last).
     """
     if isinstance(question, Dropped):
         yield question

@@ -1,8 +1,7 @@
 """Records of corpora: their readers by name, their order, samples of them, and those that are dropped.
 
-Records are numbered in a seeded random order of the whole file, or in file order. A sample of size N is the first N records of
-that order, so a larger sample contains the smaller ones, and no part of the file, such as its first genre, is preferred. If a
-file has several (official or random) parts, the order is over the records of the corpus's part.
+Records are numbered in a seeded random order of the whole file (or of the corpus's part of it), or in file order. A sample of
+size N is the first N records of that order, so a larger sample contains the smaller ones.
 """
 
 from __future__ import annotations
@@ -145,8 +144,7 @@ def sampled(
 ) -> Iterator[tuple[int, _Record]]:
     """Records start .. stop - 1 of a corpus, each with its position in the file; there may be fewer.
 
-    `read` reads the file from its start. In random order it is called twice, to count the records and to read the requested
-    ones, so that only these are in memory. For `order` and `seed` see `record_order`.
+    In random order, `read` is called twice, so that only the requested records are in memory.
     """
     if order == "file":
         yield from islice(enumerate(read()), start, stop)

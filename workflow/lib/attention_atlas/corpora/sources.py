@@ -72,11 +72,7 @@ def fetch(
 def _from_file(source: Mapping[str, Any], target: str | Path) -> None:
     """Copy a file from the mirror or download it, after checking its checksum."""
     mirror_file = in_mirror(source)
-    if mirror_file is not None and mirror_file.is_file():
-        _log.info("taken from the mirror: %s", mirror_file)
-        file = mirror_file
-    else:
-        file = _download(source, mirror_file)
+    file = mirror_file if mirror_file is not None and mirror_file.is_file() else _download(source, mirror_file)
     try:
         if "content_sha256" in source:
             check_content(file, source["content_sha256"], source.get("content_files", COREFERENCE_FILES))
@@ -192,10 +188,8 @@ def _draw(source: Mapping[str, Any], target: Path, as_rows: bool, order: str, se
             if text:
                 stream.write(text)
                 origins.append({"number": len(origins) + 1, "commit": commit, "id": row.get("id"), "title": row.get("title")})
-        # Raised before the file gets its name, so that no empty file remains.
-        if not origins:
-            what = "row" if as_rows else f"document with text in column {column}"
-            raise AtlasError(f"data set {name}: split {source['split']} has no {what}.")
+        if not origins:  # before the file gets its name, so that no empty file remains
+            raise AtlasError(f"data set {name}: split {source['split']} has no row with text.")
     _log.info("%s at %s: %d rows are used, in the order %s with seed %d", name, commit, len(origins), order, seed)
     return origins
 
@@ -208,9 +202,9 @@ def _rows(source: Mapping[str, Any], order: str, seed: int) -> Iterator[dict[str
         yield from (_with_class_names(row, rows.features) for row in islice(rows, source["rows"]))
     except Exception as error:  # the hub client raises many kinds of errors; row groups are downloaded while they are read
         raise AtlasError(
-            f"data set {name}: could not be read ({type(error).__name__}: {_first_line(error)}). Check repository, revision, "
-            "config and split, or start again; without a network put the repository's files under data_mirror (or "
-            f"{MIRROR_VARIABLE}) as hub/datasets/{name}, or use a source of kind path."
+            f"data set {name}: could not be read ({type(error).__name__}: {redacted(first_line(error, 200))}). Check "
+            "repository, revision, config and split, or start again; without a network put the repository's files under "
+            f"data_mirror (or {MIRROR_VARIABLE}) as hub/datasets/{name}, or use a source of kind path."
         ) from error
 
 
@@ -230,7 +224,7 @@ def hub_rows(source: Mapping[str, Any], order: str, seed: int) -> Any:
     """Rows of a split (an iterable with `features`) in file order, or in one order that the seed determines.
 
     Parquet files are streamed: the row groups of all files in random order, and the rows of `_ROW_GROUPS` of them at a time in
-    random order. A larger sample contains the smaller ones, and up to `_BUFFER` rows the order is a permutation of all of them.
+    random order. A larger sample contains the smaller ones.
     """
     import datasets
 
@@ -250,10 +244,6 @@ def _at_commit(source: Mapping[str, Any]) -> dict[str, Any]:
         _log.info("taken from the folder %s", folder)
         return {**source, "hub": str(folder), "revision": None}
     return {**source, "revision": resolved_commit(DATASETS, source)}
-
-
-def _first_line(error: BaseException) -> str:
-    return redacted(first_line(error, 200))
 
 
 def write_test_sets(source: Mapping[str, Any], target: str | Path) -> None:
@@ -276,8 +266,9 @@ def write_test_sets(source: Mapping[str, Any], target: str | Path) -> None:
                     if archive.is_file() and md5 not in (None, get_md5sum(archive)):
                         archive.unlink()  # sacrebleu would use it unchecked at the next start
                 raise AtlasError(
-                    f"test set {name} ({pair}): sacrebleu could not provide it ({type(error).__name__}: {_first_line(error)}). "
-                    "Check its name; without a network copy the folder ~/.sacrebleu (or SACREBLEU) of a machine that has one."
+                    f"test set {name} ({pair}): sacrebleu could not provide it ({type(error).__name__}: "
+                    f"{redacted(first_line(error, 200))}). Check its name; without a network copy the folder ~/.sacrebleu (or "
+                    "SACREBLEU) of a machine that has one."
                 ) from error
             for translated in parallel_records(files[0], languages, files[1]):
                 row = dict(zip(languages, (translated.source, translated.target), strict=True))

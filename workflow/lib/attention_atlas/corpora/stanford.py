@@ -1,11 +1,8 @@
 """Examples of treebanks; English Universal Dependencies (version 2) converted to basic Stanford Dependencies (2010 to 2013).
 
-Clark et al. (2019, section 4.2) measure attention heads on the Penn Treebank in Stanford Dependencies, a licensed
-corpus. The conversion gives an open treebank the same labels and, above all, the same heads: prepositions head their
-phrases, names are headed by their last word. It approximates manual annotation; it is not the converter from
-constituents, and counts on converted text differ from the published ones.
-
-The rules, with what differs from the treebank, are in docs/stanford-dependencies.md.
+Clark et al. (2019, section 4.2) measure heads on the licensed Penn Treebank in Stanford Dependencies. The conversion gives
+an open treebank the same labels and heads, approximately: counts on converted text differ from the published ones. The
+rules, with what differs from the treebank, are in docs/stanford-dependencies.md.
 """
 
 from __future__ import annotations
@@ -159,18 +156,10 @@ def _expl(d: Draft, i: int) -> str:
     return "nsubjpass" if any(d.relations[k] == "aux:pass" for k in d.kids(d.heads[i])) else "nsubj"
 
 
-def _iobj(d: Draft, i: int) -> str:
-    return "iobj" if d.kids(d.heads[i], "obj") else "dobj"
-
-
 def _mark(d: Draft, i: int) -> str:
     if d.is_infinitive_to(i):
         return "aux"
     return "advmod" if d.tag(i) == "WRB" else "mark"
-
-
-def _nummod(d: Draft, i: int) -> str:
-    return "number" if d.upos(d.heads[i]) == "NUM" else "num"
 
 
 def _bare_nominal(d: Draft, i: int) -> str:
@@ -208,10 +197,10 @@ _RULES: dict[str, Callable[[Draft, int], str]] = {
     "compound": _compound,
     "csubj": _csubj,
     "expl": _expl,
-    "iobj": _iobj,
+    "iobj": lambda d, i: "iobj" if d.kids(d.heads[i], "obj") else "dobj",
     "mark": _mark,
     "nmod": _bare_nominal,
-    "nummod": _nummod,
+    "nummod": lambda d, i: "number" if d.upos(d.heads[i]) == "NUM" else "num",
     "obl": _bare_nominal,
     "xcomp": _xcomp,
 }

@@ -1,8 +1,7 @@
 """Structural differences between Stanford Dependencies and Universal Dependencies.
 
 Each function converts one construction of a `Draft` in place, so that it remains a tree; `restructure` calls them in
-the order in which they depend on each other. Labels that follow from the new structure are set here, all others in
-`stanford.to_stanford`, whose documentation lists the rules and their sources.
+the order in which they depend on each other. Labels that follow from the new structure are set here.
 """
 
 from __future__ import annotations
@@ -14,10 +13,6 @@ from attention_atlas.corpora.conllu import Tree, children, subtree
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
-
-
-def _phrases(phrases: str) -> frozenset[tuple[str, ...]]:
-    return frozenset(tuple(phrase.split()) for phrase in phrases.split(","))
 
 
 NEGATIONS = _set("not n't n’t nt never")
@@ -47,10 +42,12 @@ ALWAYS_PREPOSITIONS = _set(
 NEVER_PREPOSITIONS = _set("that if whether because while although though unless once so lest whereas when where how why")
 """Words that are subordinating conjunctions even before a participle ("while reading")."""
 
-LAST_WORD_HEADS = _phrases("because of,b/c of,such as,instead of,due to,as well,more than,less than,fewer than,up to")
+LAST_WORD_HEADS = frozenset(
+    "because of,b/c of,such as,instead of,due to,as well,as well as,more than,less than,fewer than,up to".split(",")
+)
 """Multiword expressions headed by their last word."""
 
-STACKED_PREPOSITIONS = _phrases("according to,prior to,as of,as to,as for,out of")
+STACKED_PREPOSITIONS = frozenset("according to,prior to,as of,as to,as for,out of".split(","))
 """Pairs in which the second word heads a prepositional phrase inside that of the first."""
 
 
@@ -156,15 +153,14 @@ def _fixed_phrases(d: Draft) -> None:
         following = d.kids(first, "fixed")
         if not following:
             continue
-        words = tuple(d.word(i) for i in [first, *following])
+        words = " ".join(d.word(i) for i in [first, *following])
         if words in STACKED_PREPOSITIONS:
             d.labels[following[0]] = "pcomp"
             d.inner[first] = following[0]
         elif len(following) == 1 and d.upos(first) == "ADP" and d.main(first) == "advmod" and d.upos(following[0]) != "ADP":
             d.labels[first], d.labels[following[0]] = "prep", "pobj"
         else:
-            last_heads = words in LAST_WORD_HEADS or words == ("as", "well", "as")
-            head = following[0] if last_heads else first
+            head = following[0] if words in LAST_WORD_HEADS else first
             if head != first:
                 d.promote(head, first)
             for i in {first, *following} - {head}:
@@ -216,13 +212,10 @@ def _clauses_as_predicates(d: Draft) -> None:
         moved = [
             k
             for k in d.kids(predicate)
-            if k != copula
-            and (
-                k in outer
-                or k < copula
-                or (copula < k < opening and d.main(k) in ("advmod", "aux"))
-                or (k > closing and d.main(k) in ("punct", "parataxis"))
-            )
+            if k in outer
+            or k < copula
+            or (copula < k < opening and d.main(k) in ("advmod", "aux"))
+            or (k > closing and d.main(k) in ("punct", "parataxis"))
         ]
         d.replace(predicate, copula)
         d.move(moved, copula)
@@ -245,11 +238,10 @@ def _phrases_as_predicates(d: Draft) -> None:
                 continue
             inside = phrase_start <= k <= predicate
             if d.main(k) == "advmod":
-                adjacent = k == phrase_start - 1 and d.word(k) in PHRASE_ADVERBS
-                stays = inside or adjacent or (not cases and k == phrase_start - 1 and d.word(k) not in NEGATIONS)
+                with_phrase = d.word(k) in PHRASE_ADVERBS or (not cases and d.word(k) not in NEGATIONS)
+                stays = inside or (k == phrase_start - 1 and with_phrase)
             elif d.main(k) == "conj":
-                clause = d.kids(k, "cop", "nsubj", "csubj", "expl") or d.upos(k) in ("VERB", "AUX")
-                stays = not clause
+                stays = not (d.kids(k, "cop", "nsubj", "csubj", "expl") or d.upos(k) in ("VERB", "AUX"))
             else:
                 stays = inside or d.main(k) in _STAY_WITH_NOUN
             if not stays:
@@ -317,12 +309,11 @@ def _put_below(d: Draft, inner: int, prepositions: list[int], label: str) -> Non
 
 def _coordinated_phrases(d: Draft) -> None:
     """A prepositional phrase or adverb coordinated with a phrase attaches to the preposition of that phrase."""
-    tops = set(d.topmost.values())
     for k in range(1, d.size + 1):
         first = d.heads[k]
         if d.main(k) == "conj" and not d.labels[k] and first in d.topmost and k != d.topmost[first]:
             adverb = d.upos(k) == "ADV" and d.upos(first) != "ADV"
-            if k in tops or adverb:
+            if k in d.topmost.values() or adverb:
                 d.heads[k] = d.topmost[first]
 
 

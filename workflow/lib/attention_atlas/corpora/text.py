@@ -110,27 +110,23 @@ def _blocks(path: str | Path, lines: str) -> Iterator[tuple[list[str], bool]]:
 
 
 def parallel_records(path: str | Path, languages: Sequence[str], companion: str | Path | None = None) -> Iterator[Translated]:
-    """Yield the pairs of a file in its order.
-
-    `path`: one JSON object per line with both languages as keys, or the sentences of the first language, one per line, whose
-    translations are in the `companion`, line by line.
+    """Yield the pairs of a file: one JSON object per line with both languages as keys, or the sentences of the first language,
+    one per line, whose translations are in the `companion`, line by line.
     """
     if companion is None:
         for number, line in read_lines(path):
             if line.strip():
                 where = f"{path}:{number}"
                 row = json_object(line, where, " For plain text name the file with the translations (translations: ...).")
-                for language in languages:
-                    if not isinstance(row.get(language), str):
-                        raise AtlasError(f"{where}: there is no text under '{language}'. Keys: {', '.join(map(str, row))}.")
+                if absent := [language for language in languages if not isinstance(row.get(language), str)]:
+                    raise AtlasError(f"{where}: there is no text under '{absent[0]}'. Keys: {', '.join(map(str, row))}.")
                 yield Translated(str(number), *(row[language].strip() for language in languages))
         return
     for count, (source, target) in enumerate(itertools.zip_longest(read_lines(path), read_lines(companion))):
         if source is None or target is None:
             longer, shorter = (companion, path) if source is None else (path, companion)
             raise AtlasError(
-                f"{shorter}: the file ends after line {count}, but {longer} continues: a translation must have the same line "
-                "number as its sentence. Use two files of the same release."
+                f"{shorter}: the file ends after line {count}, but {longer} continues. Use two files of the same release."
             )
         yield Translated(str(source[0]), source[1].strip(), target[1].strip())
 
@@ -164,7 +160,6 @@ def sentences_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterat
         yield builder.example(f"line {line}", words, spaces_in(sentence, words))
 
 
-SENTENCE, PARAGRAPHS = "sentence", "pair of paragraphs"
 # One word: its text and the ids of its remaining tokens.
 Word = tuple[str, tuple[int, ...]]
 
@@ -194,13 +189,12 @@ def authors_recipe(
     """Segments as built by the authors' script, with its known faults.
 
     Sentences are joined until they fill `room` tokens, the chunk is split at a random sentence and tokens are dropped from
-    either end of the longer side until it fits. Faults kept: in file order the first segments are those of the first
-    documents; a chunk of one sentence ends its document, whose rest is lost; a last document without a blank line after it is
-    lost. The script's final shuffle changes no statistic and is omitted, so that a larger limit starts with the same segments.
+    either end of the longer side until it fits. Faults kept: a chunk of one sentence ends its document, whose rest is lost; a
+    last document without a blank line after it is lost. The script's final shuffle changes no statistic and is omitted.
 
     `room`: maximum number of tokens without special tokens (the authors: 128 - 3); `per_document`: maximum number of segments
-    of a document, drawn at random; None keeps all, as the authors do; `order`: file: segments in the order of the file, as the
-    authors use them; shuffled: all segments in a seeded random order, after all losses. See `record_order`.
+    of a document, drawn at random; None keeps all, as the authors do; `order`: file, as the authors, or shuffled (after all
+    losses), see `record_order`.
     """
     items: Iterable[Segment | Dropped] = _in_file_order(documents, spell, random.Random(seed), room, per_document)
     if order != "file":
@@ -216,7 +210,7 @@ def _in_file_order(
     for document in documents:
         if not document.closed:
             reason = "last document without a blank line after it"
-            yield Dropped(f"document {document.number}", reason, unit=SENTENCE, n=len(document.sentences))
+            yield Dropped(f"document {document.number}", reason, unit="sentence", n=len(document.sentences))
             continue
         segments, lost = _segments_of(document, spell, room, chance)
         if per_document is not None and len(segments) > per_document:
@@ -241,11 +235,13 @@ def _segments_of(
         origin = f"document {document.number}, sentence {start + 1}"
         if len(chunk) == 1:
             reason = "chunk of one sentence ends its document"
-            return segments, [Dropped(origin, reason, unit=SENTENCE, n=len(sized) - start)]
+            return segments, [Dropped(origin, reason, unit="sentence", n=len(sized) - start)]
         split = chance.randint(1, len(chunk) - 1)
         # Joined, since a sentence after another one has a space before it.
         first, second = (_flat(spell(" ".join(side))) for side in (chunk[:split], chunk[split:]))
-        _cut_at_random(first, second, room, chance)
+        while len(first) + len(second) > room:
+            longer = first if len(first) > len(second) else second
+            longer.pop(0 if chance.random() < 0.5 else -1)
         segments.append(Segment(_words(first), _words(second), origin, f"document {document.number}"))
     return segments, []
 
@@ -266,19 +262,21 @@ def clean_recipe(
     by_document = {document.number: [" ".join(p) for p in document.paragraphs] for document in documents}
     candidates = [(number, i) for number, paragraphs in by_document.items() for i in range(len(paragraphs) - 1)]
     if not candidates:
-        raise AtlasError(
-            "the clean recipe needs documents of at least two paragraphs, and this corpus has none (lines: paragraphs)."
-        )
+        raise AtlasError("the clean recipe needs documents of at least two paragraphs, and this corpus has none.")
     kept: Counter[int] = Counter()
     for number, i in in_record_order(candidates, order, seed):
         if kept[number] == per_document:
             continue
         origin = f"document {number}, paragraph {i + 1}"
         first, second = spell(by_document[number][i]), spell(by_document[number][i + 1])
-        _cut_apart(first, second, room)
+        sizes = [_size(first), _size(second)]
+        while sum(sizes) > room:
+            longer, end = (0, 0) if sizes[0] > sizes[1] else (1, -1)
+            _, ids = (first, second)[longer].pop(end)
+            sizes[longer] -= len(ids)
         # A paragraph without tokens, or of a single word that is too long.
-        if not (_size(first) and _size(second)):
-            yield Dropped(origin, "empty side", unit=PARAGRAPHS)
+        if not all(sizes):
+            yield Dropped(origin, "empty side", unit="pair of paragraphs")
             continue
         kept[number] += 1
         yield Segment(first, second, origin, f"document {number}")
@@ -332,17 +330,3 @@ def _words(pieces: list[_Piece]) -> list[Word]:
     for number, spelling, piece in pieces:
         words[number] = (spelling, (*words.get(number, (spelling, ()))[1], piece))
     return list(words.values())
-
-
-def _cut_at_random(first: list[_Piece], second: list[_Piece], room: int, chance: random.Random) -> None:
-    while len(first) + len(second) > room:
-        longer = first if len(first) > len(second) else second
-        longer.pop(0 if chance.random() < 0.5 else -1)
-
-
-def _cut_apart(first: list[Word], second: list[Word], room: int) -> None:
-    sizes = [_size(first), _size(second)]
-    while sum(sizes) > room:
-        longer, end = (0, 0) if sizes[0] > sizes[1] else (1, -1)
-        _, pieces = (first, second)[longer].pop(end)
-        sizes[longer] -= len(pieces)

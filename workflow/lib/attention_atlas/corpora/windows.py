@@ -166,7 +166,7 @@ def head_leaf(tree: Constituents) -> int:
     it; otherwise the first noun phrase inside, then the last adjective or number, then the last word.
     """
     position, node = 0, tree
-    while not isinstance(node, str) and not _is_word(node):
+    while not isinstance(node, str) and not (len(node) == 1 and isinstance(node[0], str)):
         child = _head_child(node)
         position += sum(len(sibling.leaves()) for sibling in node[:child])
         node = node[child]
@@ -201,21 +201,13 @@ def _category(node: Constituents) -> str:
     return node.label().split("-")[0].split("=")[0] or node.label()
 
 
-def _is_word(node: Constituents) -> bool:
-    return len(node) == 1 and isinstance(node[0], str)
-
-
 def _head_child(node: Constituents) -> int:
     labels, category = list(map(_category, node)), _category(node)
     if category in _PHRASES or category not in _HEAD_RULES:
         return _noun_child(labels)
     side, preferred = _HEAD_RULES[category]
     order = range(len(labels)) if side == "left" else range(len(labels) - 1, -1, -1)
-    for label in preferred:
-        for k in order:
-            if labels[k] == label:
-                return k
-    return order[0]
+    return next((k for label in preferred for k in order if labels[k] == label), order[0])
 
 
 def _noun_child(labels: list[str]) -> int:

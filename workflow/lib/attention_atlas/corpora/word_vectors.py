@@ -41,8 +41,7 @@ class WordVectors:
 
     def coverage(self, examples: Iterable[Example]) -> float:
         """Share of the words of examples that have a vector."""
-        known = [word.lower() in self.index for example in examples for word in example.words]
-        return float(np.mean(known)) if known else 0.0
+        return float(np.mean([word.lower() in self.index for example in examples for word in example.words]))
 
 
 def read_vector_file(path: str | Path, words: Collection[str] | None, lines: int | None = None) -> WordVectors:
