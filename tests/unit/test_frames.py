@@ -19,7 +19,6 @@ from attention_atlas.studies.kovaleva2019.changes import (
     PLACES,
     control_weights,
     frame_pairs,
-    frame_rows,
     frames,
     largest_weights,
 )
@@ -97,17 +96,6 @@ def test_the_control_is_every_other_pair_at_the_same_distance(examples):
             compared += 1
             assert np.ravel(drawn) == pytest.approx([1, 0])
     assert compared >= 8, "all readings of the second sentence"
-
-
-def test_a_sentence_without_a_control_counts_for_the_value_alone():
-    scores, controls = np.full((10, 2, 3), 0.5), np.full((10, 2, 3), 0.3)
-    controls[4] = np.nan
-    table = frame_rows(scores, controls, 50, 0)
-    assert (table[["n", "n_margin"]] == [10, 9]).all(axis=None)
-    assert table[["margin", "control"]].to_numpy() == pytest.approx(np.tile([0.2, 0.3], (6, 1)))
-    assert table.notna().all(axis=None)
-    controls[:] = np.nan
-    assert frame_rows(scores, controls, 50, 0)["margin"].isna().all()
 
 
 def measured(monkeypatch, examples, head_of_distance=False):

@@ -13,9 +13,8 @@ from attention_atlas.methods.head_tables import head_rows
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.kovaleva2019 import CLASSES, TAGGED
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, Measures, changes
-from attention_atlas.studies.kovaleva2019.figures import figure8
 from attention_atlas.studies.kovaleva2019.scores import scores
-from attention_atlas.studies.kovaleva2019.tables import claims, comparison, table1
+from attention_atlas.studies.kovaleva2019.tables import comparison, table1
 
 LAYERS, HEADS, EXAMPLES = 12, 12, 8
 PADDED_RECORDS = [1, 4, 7]
@@ -232,20 +231,3 @@ def test_the_same_model_and_data_are_compared_and_faults_are_named(built):
         assert faults[name][1:] in table.loc[name, "why"]
     published = built["first_row"].query("task == 'sst2' and feature == 'pron' and mode == 'as_published'")["value"].mean()
     assert float(table.loc["k_f7_sst-2_pron", "ours"]) == pytest.approx(published, rel=1e-3)
-
-
-def test_random_weights_are_claimed_about_for_the_tasks_that_have_them(built):
-    gains = built["table1_gains"]
-    for tasks in (["mrpc"], []):
-        frames = {name: built[name] for name in claims.inputs} | {"table1_gains": gains[gains["task"].isin(tasks)]}
-        tested = claims(frames).frame.set_index("claim")["ours"]
-        about = tested[tested.index.str.contains("beats random weights")]
-        assert len(about) == len(tasks)
-        assert not tasks or f"(1 of {len(TASKS)} tasks" in about.index[0]
-
-
-def test_one_head_with_a_large_change_leaves_the_others_their_colours():
-    rows = head_rows(np.tile(np.linspace(-1.5, 1.5, 36), 2).reshape(6, 12), "delta").assign(task="stsb", p_adjusted=0.04)
-    rows.loc[13, "delta"] = -30.7
-    drawn = figure8(rows.assign(metric="correlation", baseline=88.8, n=12345, seeds=10)).figure
-    assert drawn.axes[0].collections[0].get_clim() == pytest.approx((-1.5, 1.5))
