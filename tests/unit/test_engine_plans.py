@@ -7,31 +7,13 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from tiny_models import (
-    ARCHITECTURES,
-    DECODERS,
-    HEADS,
-    batch_for,
-    installed,
-    main_output,
-    pieces,
-    plan_for,
-    run,
-    tiny,
-)
+from tiny_models import ARCHITECTURES, DECODERS, HEADS, batch_for, installed, main_output, pieces, plan_for, run, tiny
 from torch import nn
 from transformers import Gemma2Config, Gemma2Model
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from attention_atlas.attention import engine
-from attention_atlas.attention.engine import (
-    DECODER_CROSS,
-    DECODER_SELF,
-    Plan,
-    attention_shape,
-    install,
-    watch,
-)
+from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, Plan, attention_shape, install, watch
 
 PROJECTIONS = {
     "distilbert": ".attention.out_lin",

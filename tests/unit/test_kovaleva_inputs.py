@@ -1,31 +1,14 @@
 """Inputs and parameters of the rules of Kovaleva et al. (2019): tasks, seeds, and files that may be missing."""
 
-import pytest
-from shipped_runs import shipped, wildcards
+from shipped_runs import wildcards
 from small_config import with_family
 
-from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019.study import ID, examples, tasks_of
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 
-INPUTS = StudyInputs(shipped(), ID)
 SMALL = StudyInputs(resolve(with_family(measured_records=3)), ID)
 MEASURES = "results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors"
-
-
-def test_examples_of_the_task_in_the_path_are_those_of_the_base():
-    mrpc = wildcards(task="mrpc", seed=42)
-    assert INPUTS.examples("tasks")(mrpc) == ["results/sample/examples/minilm/sample-mrpc/0.parquet"]
-    assert INPUTS.bounded("tasks", "ablated_records")(mrpc) == 24
-    stsb = wildcards("laptop", task="stsb", seed=43)
-    whole = [f"results/laptop/examples/minilm/stsb-dev-whole/{shard}.parquet" for shard in range(3)]
-    assert INPUTS.examples("tasks")(stsb) == whole
-    # 300 records are measured, which the first shard of 500 holds.
-    assert INPUTS.bounded("tasks", "measured_records")(stsb) == 300
-    assert INPUTS.examples("tasks", "measured_records")(stsb) == whole[:1]
-    with pytest.raises(AtlasError, match="run sample: kovaleva2019 has no stsb, but mrpc, mnli"):
-        INPUTS.examples("tasks")(wildcards(task="stsb"))
 
 
 def test_models_of_a_task_by_seed_and_by_what_they_are_trained_from():

@@ -1,4 +1,4 @@
-"""Masked heads of translation and classification models: what is masked, what it does to the score, and tables."""
+"""Masked heads of translation and classification models: what is masked, and what it does to the score."""
 
 import itertools
 
@@ -14,13 +14,7 @@ from attention_atlas.methods.head_measures import CLASSIFICATION, KEYS, NONE, ON
 from attention_atlas.methods.masked_heads import masks
 from attention_atlas.stats.intervals import resampled_counts
 from attention_atlas.stats.simultaneous import adjusted_p, count_p, random_exchanges
-from attention_atlas.studies.michel2019.effects import (
-    MaskedScores,
-    best_by_layer,
-    bleu,
-    effect_rows,
-    masked_scores,
-)
+from attention_atlas.studies.michel2019.effects import MaskedScores, best_by_layer, bleu, effect_rows, masked_scores
 
 LAYERS, HEADS, SENTENCES = 2, 3, 40
 WORDS = "a cat sees the old red house near two dogs today".split()

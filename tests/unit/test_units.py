@@ -7,8 +7,6 @@ from small_shards import write_example_shards
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.conllu import read_conllu
-from attention_atlas.corpora.examples import Example, read_examples, write_examples
-from attention_atlas.corpora.text import RECIPES, TextDocument
 from attention_atlas.methods.head_tables import DOCUMENTS, independent_units, mean_rows
 from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.stats.held_out import best_head, folds_of
@@ -27,22 +25,6 @@ def test_sentences_belong_to_the_last_document_that_was_opened(tmp_path):
     )
     documents = [None, "a b", "a b", "c", "document 3"]
     assert [tree.document for tree in read_conllu(path)] == documents
-
-
-def test_documents_are_kept_with_the_examples_and_with_their_maps(tmp_path):
-    examples = [Example(k, f"e{k}", (1,), (0,), ("t",), (0,), ("t",), document=d) for k, d in enumerate(("a", None))]
-    write_examples(tmp_path / "e.parquet", examples)
-    assert [example.document for example in read_examples([tmp_path / "e.parquet"])] == ["a", None]
-    shards, _ = write_example_shards(tmp_path, [4, 5, 6], 1, 2, documents=["a", "b", "b"])
-    assert [example.document for example in read_attention(shards)] == ["a", "b", "b"]
-
-
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_segments_name_their_document(recipe):
-    paragraphs = (("one two three .", "four five six ."), ("seven eight .", "nine ten ."))
-    documents = [TextDocument(paragraphs, True, number) for number in (1, 2)]
-    segments = RECIPES[recipe](documents, lambda text: [(word, (1,)) for word in text.split()], 8, 0)
-    assert {segment.document for segment in segments} == {"document 1", "document 2"}
 
 
 def test_intervals_over_documents_cover_where_those_over_segments_do_not():
