@@ -74,8 +74,7 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
     maps that the rules put into the class, the one with the highest probability of the network, or, for blocks, with most
     attention within the segments away from the diagonal. Rows are query tokens, columns key tokens.
     """
-    rows = -(-len(CLASSES) // _COLUMNS)
-    drawing, grid = page_figure(rows, _COLUMNS, style.PAGE, rows * 2.65)
+    drawing, grid = page_figure(2, _COLUMNS, style.PAGE, 5.3)
     for place, (name, title) in enumerate(CLASS_TITLES.items()):
         axes, cells = grid.flat[place], drawn[drawn["class"] == name]
         if cells.empty:
@@ -85,8 +84,7 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
         image = _draw_map(axes, cells, place % _COLUMNS == 0)
         first = cells.iloc[0]
         axes.set_title(f"{title}\nhead {first['layer']}-{first['head']}, probability {first['probability']:.2f}")
-    for axes in grid.flat[len(CLASSES) :]:
-        axes.axis("off")
+    grid.flat[-1].axis("off")
     scale = grid.flat[-1].inset_axes((0.0, 0.1, 0.07, 0.8))
     bar = drawing.colorbar(image, cax=scale, label=f"{style.WEIGHT.axis}\n(square-root scale)")
     bar.set_ticks([0, 0.5, 0.5**0.5, 1], labels=["0", "0.25", "0.5", "1"])
@@ -276,9 +274,8 @@ def figure5(cosine: pd.DataFrame) -> DrawnFigure:
     counts = {kind: rows["n"] for kind, rows in table.groupby("kind")}
     kinds = {kind: f"{title}\n{count_range(counts[kind])}" for kind, title in _CROPS.items() if kind in counts}
     published = digitised("fig5_cosine").rename(columns={"cosine": "value"}).assign(kind="published")
-    kinds["published"] = _PUBLISHED_TITLE
     rows = pd.concat([table, published], ignore_index=True)
-    drawing = task_grids(rows, kinds, style.COSINE.axis, style.REVERSED)
+    drawing = task_grids(rows, kinds | {"published": _PUBLISHED_TITLE}, style.COSINE.axis, style.REVERSED)
     return DrawnFigure(drawing, cosine, f"{count_range(table['n'])} examples per task")
 
 
