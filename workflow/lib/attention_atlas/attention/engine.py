@@ -269,7 +269,7 @@ class _Sites(NamedTuple):
 def _sites(model: nn.Module) -> _Sites:
     modules_of_kind: dict[SiteKind, list[tuple[str, nn.Module]]] = {}
     for name, module in model.named_modules():
-        if _eager_attention(type(module)) is not None:
+        if _eager_attention(type(module)) is not None:  # type: ignore[arg-type]
             modules_of_kind.setdefault(_site_kind(name, module, model), []).append((name, module))
     if not modules_of_kind:
         raise AtlasError(_no_interface(type(model)))
@@ -367,7 +367,7 @@ def _no_interface(kind: type[nn.Module]) -> str:
 
 
 @functools.cache
-def _eager_attention(attention_class: Any) -> _EagerAttention | None:
+def _eager_attention(attention_class: type[nn.Module]) -> _EagerAttention | None:
     """The eager attention that the methods of `attention_class` pass to the attention interface, None if they do not.
 
     It is looked up in the globals of the method that calls the interface, which is correct for inherited methods and for
@@ -426,7 +426,8 @@ def _atlas_attention(
 
 
 def _eager(module: nn.Module) -> _EagerAttention:
-    eager = _eager_attention(type(module))
+    # mypy compares a class with the __hash__ of its objects.
+    eager = _eager_attention(type(module))  # type: ignore[arg-type]
     if eager is None:
         raise AtlasError(_no_interface(type(module)))
     return eager

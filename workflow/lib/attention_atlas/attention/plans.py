@@ -165,7 +165,7 @@ class Plan:
 
     def part(self, stack: str) -> Plan:
         """The part of the plan for one stack, "encoder" or "decoder"."""
-        kinds = [change.where for change in (*self.edits, *self.gates)]
+        kinds = [edit.where for edit in self.edits] + [gate.where for gate in self.gates]
         if None in kinds:
             raise AtlasError("The plan does not say which attention it changes: name the site kind (where=...).")
         edits = tuple(edit for edit in self.edits if edit.where and edit.where.stack == stack)
