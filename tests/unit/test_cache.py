@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import save_file
 from small_shards import write_shard
 
 from attention_atlas.attention.cache import (
     WORD_MODES,
-    CachedExample,
     StoredAttention,
     read_attention,
     to_words,
@@ -56,14 +54,11 @@ def test_shards_are_read_in_the_order_of_their_numbers_up_to_the_limit(tmp_path)
     for example in examples:
         assert np.array_equal(example.maps, maps_of(example.record))
         assert (example.id, example.tokens, example.word, example.gold_words) == (f"n{example.record} é", TOKENS, WORD, WORDS)
-    # A list is taken in the order in which it is given; the limit counts records, not examples.
-    assert [e.record for e in read_attention([tmp_path / "2.safetensors", str(tmp_path / "0.safetensors")])] == [20, 27, 0, 7]
+    # The limit counts records, not examples.
     for limit in (0, 7, 8, 27, 200):
         assert [e.record for e in read_attention(tmp_path, limit)] == [r for r in everything if r < limit]
     stored = StoredAttention(tmp_path, 25)
     assert [[e.record for e in stored] for _ in range(2)] == [[0, 7, 20]] * 2
-    (tmp_path / "10.safetensors").write_bytes(b"rubbish")
-    assert [e.record for e in read_attention(tmp_path, 27)] == everything[:3], "shards behind the limit are not opened"
 
 
 def test_examples_get_their_own_attention(tmp_path):
@@ -85,49 +80,38 @@ def test_rows_of_word_maps_are_words_with_the_special_tokens_in_their_places(tmp
     assert np.array_equal(example.word_maps(), maps_of(0, 6).astype(np.float32))
     with pytest.raises(AtlasError, match=r"was stored at level words .* mode first needs level: tokens"):
         example.word_maps("first")
-    alike = CachedExample(0, "n", "tokens", ("<s>", "a", "</s>", "</s>", "b"), (-1, 0, -1, -1, 1), ("a", "b"), maps_of(0, 5))
-    assert alike.words == ("<s>", "a", "</s>", "</s>", "b")
 
 
-def flip(path: Path, place: int) -> None:
+def flip(path: Path) -> None:
     content = bytearray(path.read_bytes())
-    content[place] ^= 1
+    content[300] ^= 1
     path.write_bytes(content)
 
 
-def describe(content: bytes):
-    return lambda path: path.with_suffix(".json").write_bytes(content)
-
-
 @pytest.mark.parametrize(
-    ("damage", "problem", "without_checksum"),
+    ("damage", "problem"),
     [
-        *((lambda path, place=place: flip(path, place), "the checksum is wrong", False) for place in (0, 300, -1)),
-        *((lambda path, n=n: path.write_bytes(path.read_bytes()[:n]), "", True) for n in (0, 100, -2)),
-        (Path.unlink, "", True),
-        (lambda path: save_file({"00000000": maps_of(0)}, path), "", True),
-        (lambda path: path.write_bytes(write(path.parent, 1, [1]).read_bytes()), "the checksum is wrong", True),
-        (lambda path: path.with_suffix(".json").unlink(), "its description 0.json cannot be read", True),
-        (describe(b"\xff\xfe"), "its description 0.json cannot be read", True),
-        (describe(b"[]"), f"format None instead of {FORMAT}", True),
+        (flip, "the checksum is wrong"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-2]), ""),
+        (Path.unlink, ""),
+        (lambda path: path.with_suffix(".json").unlink(), "its description 0.json cannot be read"),
+        (lambda path: path.with_suffix(".json").write_text("[]"), f"format None instead of {FORMAT}"),
     ],
 )
-def test_a_damaged_or_foreign_shard_is_named(tmp_path, damage, problem, without_checksum):
+def test_a_damaged_or_foreign_shard_is_named(tmp_path, damage, problem):
     path = write(tmp_path, 0, [0, 1])
     damage(path)
-    for verify in (True, False) if without_checksum else (True,):
-        with pytest.raises(AtlasError, match=re.escape(f"{path}: this shard cannot be used ({problem if verify else ''}")):
-            list(read_attention([path], verify=verify))
+    with pytest.raises(AtlasError, match=re.escape(f"{path}: this shard cannot be used ({problem}")):
+        list(read_attention([path]))
 
 
 def test_every_half_that_is_not_negative_is_the_same_number_in_single_precision():
     halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16)  # zero, subnormal and normal ones, up to the largest
     maps = halves[:450].reshape(2, 3, 5, 15)
-    for view in (halves, maps[:, ::2], maps[1, :, 1:, :3], maps.transpose(0, 1, 3, 2), maps[0, 0, 0, 0], maps[:0]):
+    for view in (halves, maps[:, ::2], maps.transpose(0, 1, 3, 2), maps[0, 0, 0, 0]):
         before = view.copy()
         assert np.array_equal(widened(view), before.astype(np.float32))
         assert np.array_equal(view, before)
-    assert widened(maps.astype(np.float64)).dtype == np.float32
 
 
 def units(word: list[int]) -> list[list[int]]:
@@ -171,14 +155,9 @@ def test_words_equal_the_slow_loop(example, dtype):
     np.testing.assert_allclose(to_words(maps, word).sum(-1), 1, atol=2e-3 if dtype is np.float16 else 1e-5)
 
 
-def test_words_of_a_map_by_hand():
-    maps = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.1, 0.1, 0.3], [0.1, 0.3, 0.5, 0.1], [0.7, 0.1, 0.1, 0.1]])
-    np.testing.assert_allclose(to_words(maps, [-1, 0, 0, -1]), [[0.1, 0.5, 0.4], [0.3, 0.5, 0.2], [0.7, 0.2, 0.1]], atol=1e-7)
+def test_long_words_are_summed_in_single_precision():
     # 1000 tokens of one word: in float16 a running sum would stop growing.
     long = np.full((1, 1001, 1001), 1 / 1001, dtype=np.float16)
     np.testing.assert_allclose(to_words(long, [-1] + [0] * 1000).sum(-1), np.float64(np.float16(1 / 1001)) * 1001, rtol=1e-5)
-    with pytest.raises(ValueError, match="unknown word mode 'median'"):
-        to_words(maps, [0, 1, 2, 3], "median")
-    for shape in ((2, 4, 4), (2, 3, 4), (4, 3)):
-        with pytest.raises(ValueError, match="do not match 3 tokens"):
-            to_words(np.ones(shape), [0, 1, 2])
+    with pytest.raises(ValueError, match="do not match 3 tokens"):
+        to_words(np.ones((2, 4, 4)), [0, 1, 2])

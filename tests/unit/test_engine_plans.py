@@ -7,36 +7,13 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from tiny_models import (
-    ARCHITECTURES,
-    DECODERS,
-    HEADS,
-    LENGTHS,
-    batch_for,
-    installed,
-    main_output,
-    pieces,
-    plan_for,
-    recorder,
-    run,
-    tiny,
-)
+from tiny_models import ARCHITECTURES, DECODERS, HEADS, batch_for, installed, main_output, pieces, plan_for, run, tiny
 from torch import nn
 from transformers import Gemma2Config, Gemma2Model
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from attention_atlas.attention import engine
-from attention_atlas.attention.engine import (
-    DECODER_CROSS,
-    DECODER_SELF,
-    ENCODER_SELF,
-    Plan,
-    Site,
-    attention_shape,
-    install,
-    watch,
-)
-from attention_atlas.errors import AtlasError
+from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, Plan, attention_shape, install, watch
 
 PROJECTIONS = {
     "distilbert": ".attention.out_lin",
@@ -87,25 +64,6 @@ def test_zero_equals_removing_the_heads_slice_before_the_output_projection(name)
     torch.testing.assert_close(main_output(run(model, batch_for(name), plan=plan)), expected, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("action", ["zero", "uniform"])
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_a_plan_changes_the_map_and_the_output_of_its_head_only(name, action):
-    model = installed(name)
-    for where, (layers, _) in attention_shape(model).items():
-        clean, changed = {}, {}
-        plain = main_output(run(model, batch_for(name), plan=Plan().gated(torch.ones(len(LENGTHS), 1, HEADS), where)))
-        assert torch.equal(plain, main_output(run(model, batch_for(name))))
-        plan = getattr(Plan(), action)(layers - 1, 2, where=where)
-        output = run(model, batch_for(name), [recorder(clean)], plan, [recorder(changed)], output_attentions=True)
-        site = Site(*where, layers - 1)
-        unchanged_heads = [0, 1, 3]
-        assert not torch.allclose(clean[site][:, 2], changed[site][:, 2], atol=1e-3)
-        assert torch.equal(clean[site][:, unchanged_heads], changed[site][:, unchanged_heads])
-        assert (main_output(output) - plain).abs().max() > 1e-3
-        key = {ENCODER_SELF: "encoder_attentions", DECODER_SELF: "decoder_attentions"}.get(where, "cross_attentions")
-        assert torch.equal(output[key if name == "marian" else "attentions"][layers - 1], changed[site])
-
-
 def test_one_backward_gives_the_gradient_of_every_example_by_every_gate():
     model, batch = installed("bert_classifier").double(), batch_for("bert")
 
@@ -152,8 +110,6 @@ def test_a_constant_output_replaces_what_a_head_gives():
     for head, expected in ((0, outputs[0]), (2, outputs[2]), (3, -outputs[3]), (1, before[:, :, 1])):
         assert torch.equal(replaced[:, :, head], expected.expand(*before.shape[:2], 4))
     assert not torch.allclose(seen[5], seen[2])
-    with pytest.raises(AtlasError, match=r"\[4 heads, size\]"), watch(model, plan=Plan().constant(0, torch.zeros(3, 4))):
-        model(**batch)
 
 
 def fused_output(model, batch, plan=None, **options):
@@ -193,14 +149,9 @@ def test_only_layers_whose_probabilities_are_needed_stay_eager(fused_layers):
     expected = main_output(run(model, batch, plan=plan))
     torch.testing.assert_close(main_output(fused_output(model, batch, plan)), expected, rtol=1e-5, atol=1e-5)
     assert len(fused_layers) == 2
-    for wanted in ("observers", "applied", "outputs", "values"):
-        seen = []
-        fused_output(model, batch, **{wanted: [lambda site, _, seen=seen: seen.append(site)]})
-        assert seen, "nothing is fused if somebody observes"
     shape = {"vocab_size": 60, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}
     capped = Gemma2Model(Gemma2Config(**shape, num_key_value_heads=2, head_dim=4, attn_logit_softcapping=0.1)).eval()
     install(capped)
     expected = main_output(run(capped, batch_for("llama")))
     assert torch.equal(main_output(fused_output(capped, batch_for("llama"))), expected)
-    fused_output(model.train(), batch)
-    assert len(fused_layers) == 2, "neither capped scores nor training"
+    assert len(fused_layers) == 2, "not with capped scores"

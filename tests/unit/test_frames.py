@@ -15,14 +15,7 @@ from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.corpora.marked_text import FrameSentence, frames_records
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019 import changes as changes_module
-from attention_atlas.studies.kovaleva2019.changes import (
-    PLACES,
-    control_weights,
-    frame_pairs,
-    frame_rows,
-    frames,
-    largest_weights,
-)
+from attention_atlas.studies.kovaleva2019.changes import PLACES, control_weights, frame_pairs, frames, largest_weights
 
 ENTRIES = [
     {"sentence": "the cat sat by the cats", "target": "cats", "links": ["the cat"], "frame": "Being"},
@@ -53,7 +46,6 @@ def test_a_list_is_read_and_other_files_are_refused(tmp_path):
     ]
     for text, problem in {
         "{}": "a list of sentences with frames",
-        "[3]": "sentence 1: 'sentence' is missing or empty",
         '[{"sentence": "a", "target": "a"}]': "sentence 1: 'links' must be a list",
         '[{"sentence": "", "target": "a", "links": ["a"]}]': "sentence 1: 'sentence' is missing or empty",
         "[": "invalid JSON",
@@ -73,8 +65,7 @@ def test_pairs_by_every_reading(examples):
     assert frame_pairs(first, "zip", "target_to_fe", "words") == [(end - 1, 1), (end, 2)]
     assert frame_pairs(first, "all", "fe_to_target", "words") == [(1, end - 1), (1, end), (2, end - 1), (2, end)]
     assert len(frame_pairs(first, "all", "both", "words")) == 8
-    for pairing in ("zip", "all"):
-        assert frame_pairs(second, pairing, "fe_to_target", "words") == [(1, 5)]
+    assert frame_pairs(second, "zip", "fe_to_target", "words") == [(1, 5)]
 
 
 def test_the_control_is_every_other_pair_at_the_same_distance(examples):
@@ -97,17 +88,6 @@ def test_the_control_is_every_other_pair_at_the_same_distance(examples):
             compared += 1
             assert np.ravel(drawn) == pytest.approx([1, 0])
     assert compared >= 8, "all readings of the second sentence"
-
-
-def test_a_sentence_without_a_control_counts_for_the_value_alone():
-    scores, controls = np.full((10, 2, 3), 0.5), np.full((10, 2, 3), 0.3)
-    controls[4] = np.nan
-    table = frame_rows(scores, controls, 50, 0)
-    assert (table[["n", "n_margin"]] == [10, 9]).all(axis=None)
-    assert table[["margin", "control"]].to_numpy() == pytest.approx(np.tile([0.2, 0.3], (6, 1)))
-    assert table.notna().all(axis=None)
-    controls[:] = np.nan
-    assert frame_rows(scores, controls, 50, 0)["margin"].isna().all()
 
 
 def measured(monkeypatch, examples, head_of_distance=False):
@@ -141,5 +121,4 @@ def test_options_change_one_choice_at_a_time(examples, monkeypatch):
     assert reversed_["rho"] == pytest.approx(-1)
     assert (abs(reversed_["largest_change"]), reversed_["mean_change"]) == (1, 0)
     assert (both["largest_change"], both["mean_change"]) == (1, 0.5)
-    assert made["sentence"]["word"].tolist() == ENTRIES[0]["sentence"].split(), "as far from the median as the other, and first"
     assert made["sentence"]["role"].tolist() == ["element", "element", "", "", "", "target"]

@@ -78,37 +78,6 @@ def test_each_claim_comes_out_each_way(verdict):
     assert excepted == [HOLDS]
 
 
-def test_claims_list_their_parts_and_on_which_side_of_zero_intervals_end():
-    made = tables(FAILS)
-    made["disabling"].loc[0, ["best_ci_low", "heldout_ci_high"]] = -0.0267, 0.0
-    made["statistics"].loc[2, ["ci_low", "ci_high", "n"]] = np.nan, np.nan, 4
-    tested = list(claims(made))
-    parts = {
-        "from verbs to their subjects": "MRPC 1-2 +0.200 [+0.100, +0.300], RTE 1-2 +0.200 [-0.300, -0.100]",
-        "some head can be disabled": "MRPC +0.2 [-0.03, +0.3]",
-        "chosen for its gain": "MRPC +0.2 [+0.1, +0.0]",
-        "last two layers": "MRPC +0.200 [+0.100, +0.300], RTE +0.200 [no interval]",
-        # Head 1-1 loses most, and is not one of the two with the most attention on frame links.
-        "frame links lowers the score of no task": "1-2 MRPC -0.8 [-0.9, -0.7], 1-2 RTE",
-    }
-    by_words = {words: next(claim for claim in tested if words in claim.statement) for words in parts}
-    for words, ours in parts.items():
-        assert by_words[words].ours.startswith(ours), by_words[words].ours
-    assert by_words["last two layers"].verdict == "not tested"
-    linked = by_words["from verbs to their subjects"]
-    assert (linked.n, linked.level, linked.verdict) == (30, 0.98, FAILS)
-
-
-def test_a_run_without_links_or_with_a_model_of_another_shape_has_no_claim_about_them():
-    made = tables(HOLDS)
-    made["links"] = made["links"].iloc[:0]
-    made["disabling_heads"] = made["disabling_heads"][made["disabling_heads"]["head"] != 3]
-    statements = " ".join(claim.statement for claim in claims(made))
-    assert "section 4.5" not in statements
-    assert "frame links lowers the score of no task" not in statements
-    assert "section 4.2" in statements
-
-
 def measures(cosine, classes, tuned=0.0, examples=30, seed=0):
     """Measures with mean cosines [layer] and shares of classes, noise on both; the tuned model's columns are larger."""
     generator = np.random.default_rng(seed)

@@ -1,32 +1,14 @@
 """Inputs and parameters of the rules of Kovaleva et al. (2019): tasks, seeds, and files that may be missing."""
 
-import pytest
-from shipped_runs import shipped, shipped_copy, wildcards
+from shipped_runs import wildcards
 from small_config import with_family
 
-from attention_atlas.errors import AtlasError
-from attention_atlas.studies.kovaleva2019.study import ID, examples, pairs, tasks_of
+from attention_atlas.studies.kovaleva2019.study import ID, examples, tasks_of
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.requirements import without_missing
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 
-INPUTS = StudyInputs(shipped(), ID)
 SMALL = StudyInputs(resolve(with_family(measured_records=3)), ID)
 MEASURES = "results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors"
-
-
-def test_examples_of_the_task_in_the_path_are_those_of_the_base():
-    mrpc = wildcards(task="mrpc", seed=42)
-    assert INPUTS.examples("tasks")(mrpc) == ["results/sample/examples/minilm/sample-mrpc/0.parquet"]
-    assert INPUTS.bounded("tasks", "ablated_records")(mrpc) == 24
-    stsb = wildcards("laptop", task="stsb", seed=43)
-    whole = [f"results/laptop/examples/minilm/stsb-dev-whole/{shard}.parquet" for shard in range(3)]
-    assert INPUTS.examples("tasks")(stsb) == whole
-    # 300 records are measured, which the first shard of 500 holds.
-    assert INPUTS.bounded("tasks", "measured_records")(stsb) == 300
-    assert INPUTS.examples("tasks", "measured_records")(stsb) == whole[:1]
-    with pytest.raises(AtlasError, match="run sample: kovaleva2019 has no stsb, but mrpc, mnli"):
-        INPUTS.examples("tasks")(wildcards(task="stsb"))
 
 
 def test_models_of_a_task_by_seed_and_by_what_they_are_trained_from():
@@ -54,34 +36,3 @@ def test_tasks_whose_files_are_missing_are_skipped_where_that_may_be(without_fil
     assert tasks_of(skipping, "one") == {}
     # Where missing files are an error, all tasks stay, so that the error names their files.
     assert list(tasks_of(resolve(with_family()), "one")) == ["rte", "mrpc"]
-
-
-def test_frames_are_optional(without_files):
-    # framenet-473 has no address, so that its file may be missing whatever `missing` says.
-    for config in map(without_missing, (shipped(), shipped("skip"))):
-        assert pairs(config, "laptop") == []
-        assert "frames" not in StudyInputs(config, ID).labels("tasks", "frames")(wildcards("laptop"))
-    (without_files / "licensed").mkdir()
-    (without_files / "licensed" / "framenet_473.json").touch()
-    assert pairs(without_missing(shipped()), "laptop") == [("minilm", "framenet-473")]
-    assert INPUTS.of_run("recipe")(wildcards("laptop"))["sentences"] == 473
-
-
-def test_figure_1_draws_from_the_first_task_with_two_texts():
-    assert INPUTS.of_run("drawn_task")(wildcards("laptop")) == "stsb"
-    config = shipped_copy()
-    for tasks, drawn in ((("sst2", "rte"), "rte"), (("sst2",), "sst2")):
-        config["runs"]["sample"]["kovaleva2019"]["tasks"] = {task: f"sample-{task}" for task in tasks}
-        assert StudyInputs(config, ID).of_run("drawn_task")(wildcards()) == drawn
-
-
-def test_labels_and_choices_of_the_comparison():
-    choices = {"batch": 8, "epochs": 3, "learning_rate": 0.0002, "warmup": 0.1, "padded_length": 200, "measured_records": 1000}
-    assert INPUTS.of_run("recipe")(wildcards()) == choices | {"sentences": 120}
-    assert INPUTS.of_run("recipe")(wildcards("laptop"))["epochs"] == 1.5, "the fewest of any task: QNLI; the family has 2"
-    by_corpus = INPUTS.shards_by_corpus(wildcards())
-    # Two corpora of one title are two rows of dropped records.
-    assert by_corpus["generated sample, inferences"][0] == ["results/sample/examples/minilm/sample-mnli/0.parquet"]
-    assert by_corpus["sample-mnli-train"][0] == ["results/sample/examples/minilm/sample-mnli-train/0.parquet"]
-    # Maps were labelled of one model, whatever the run looks at.
-    assert INPUTS.card("labelled")(wildcards("paper")) == "results/paper/models/minilm/card.json"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binom, pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score
@@ -73,11 +72,6 @@ def test_the_null_of_a_correlation_does_not_depend_on_the_scale_of_predictions(f
         assert swapped_differences("correlation", first, second[None], truth, swaps) == pytest.approx(as_predicted, abs=1e-9)
 
 
-def test_constant_answers_score_zero():
-    assert score("correlation", np.full(5, 2.0), np.asarray([1.0, 1, 1, 5, 5])) == 0
-    assert score("f1", np.full(5, 5.0), np.full(5, 5.0)) == 0
-
-
 def test_names_become_the_same_numbers_everywhere():
     assert as_numbers("mrpc", ["0", "1"])[1] == as_numbers("qqp", ["duplicate", "not_duplicate"])[0] == 1
     first, second = as_numbers("mnli", ["entailment", "neutral"]), as_numbers("mnli", ["neutral", "contradiction"])
@@ -100,24 +94,17 @@ def made_effects(gain, examples=200, conditions=12, seed=0):
     return Effects(changed[None], base[None], truth, "accuracy")
 
 
-@pytest.mark.parametrize(("examples", "conditions", "resamples"), [(200, 12, 500), (100, 144, 1000)])
-def test_a_real_gain_is_found_and_chance_is_not(examples, conditions, resamples):
-    table, facts = effect_rows(made_effects(0.2, examples, conditions), resamples, 0)
+def test_a_real_gain_is_found_and_chance_is_not():
+    table, facts = effect_rows(made_effects(0.2, 100, 144), 1000, 0)
     assert facts["best_delta"] == table.loc[5, "delta"]
     assert table.loc[5, "p_adjusted"] < 0.01
     assert (table["p_adjusted"].drop(5) > 0.05).all()
     assert min(table.loc[5, "ci_low"], facts["best_ci_low"], facts["heldout_ci_low"]) > 0
-    table, facts = effect_rows(made_effects(0.0, examples, conditions, seed=3), resamples, 0)
+    table, facts = effect_rows(made_effects(0.0, 100, 144, seed=3), 1000, 0)
     assert (table["p_adjusted"] > 0.05).all()
     assert (table["p_adjusted"] >= table["p"]).all()
     assert facts["best_ci_low"] < 0 < facts["best_delta"]
     assert facts["heldout_delta"] < facts["best_delta"]
-
-
-def test_seeds_share_their_exchanges():
-    one = made_effects(0.1)
-    twice = Effects(np.repeat(one.changed, 2, axis=0), np.repeat(one.base, 2, axis=0), one.truth, "accuracy")
-    pd.testing.assert_frame_equal(effect_rows(twice, 200, 0)[0], effect_rows(one, 200, 0)[0])
 
 
 def test_seeds_that_differ_widen_the_interval_and_not_the_test():
@@ -128,15 +115,12 @@ def test_seeds_that_differ_widen_the_interval_and_not_the_test():
     for seed, errors in enumerate((0, 30, 60)):
         changed[seed, 0, right[:errors]] = 3 - one.truth[right[:errors]]
     seeds = Effects(changed, np.repeat(one.base, 3, axis=0), one.truth, "accuracy")
-    table = effect_rows(seeds, 1000, 0, pair_level=0.99)[0]
+    table = effect_rows(seeds, 1000, 0)[0]
     assert table.loc[0, "p"] < 0.01
     assert table.loc[0, "ci_low"] < 0 < table.loc[0, "ci_high"]
     # Student's t of three seeds: 15, 0 and -15 percentage points around the mean.
     half = 4.30 * 15 / np.sqrt(3)
     assert (table.loc[0, "ci_high"] - table.loc[0, "ci_low"]) / 2 == pytest.approx(half, rel=0.1)
-    other = effect_rows(one, 1000, 0)[0].loc[1:]
-    assert table.loc[1:, "ci_low"].to_numpy() == pytest.approx(other["ci_low"].to_numpy()), "the other conditions do not differ"
-    assert ((table["pair_ci_low"] <= table["ci_low"]) & (table["pair_ci_high"] >= table["ci_high"])).all()
 
 
 def test_differences_and_halves_are_those_of_plain_formulas():
@@ -156,33 +140,9 @@ def test_differences_and_halves_are_those_of_plain_formulas():
     assert (high - low) / 2 == pytest.approx(1.96 * np.mean(spread) / 10, rel=0.2)
 
 
-def test_a_head_that_changes_nothing_has_no_effect():
-    effects = made_effects(0.0)
-    same = Effects(np.repeat(effects.base[:, None], 3, axis=1), effects.base, effects.truth, "accuracy")
-    table, facts = effect_rows(same, 100, 0)
-    assert (table["delta"] == 0).all()
-    assert (table[["p", "p_adjusted"]] == 1).all(axis=None)
-    assert f"{facts['above']} {facts['heldout_delta']:+}" == "0.0 +0.0", "not a loss of -0.0"
-
-
-def test_one_example_of_forty_decides_nothing_about_pretraining():
-    truth = np.arange(40) % 2 * 1.0
-    random = truth.copy()
-    random[:16] = 1 - random[:16]
-    tuned = random.copy()
-    tuned[0] = truth[0]
-    gain = exchanged_gain("accuracy", tuned[None], random[None], truth, 0.99, 1000, 0)
-    assert gain["value"] == pytest.approx(2.5)
-    assert gain["ci_low"] <= 0 < gain["ci_high"]
-    assert exchanged_gain("accuracy", truth[None], random[None], truth, 0.99, 1000, 0)["ci_low"] > 0
-    worse = exchanged_gain("accuracy", random[None], np.stack([truth, truth, tuned]), truth, 0.99, 1000, 0)
-    assert worse["value"] == pytest.approx(100 * (24 / 40 - (40 + 40 + 25) / 120))
-    assert worse["ci_high"] < 0
-
-
 @pytest.mark.parametrize("data_sets", [100, pytest.param(2000, marks=pytest.mark.long)])
 def test_no_gain_by_pretraining_is_seldom_taken_for_one(data_sets):
-    alarms = dict.fromkeys((0.99, 0.95), 0)
+    alarms, hits = dict.fromkeys((0.99, 0.95), 0), 0
     for data_set in range(data_sets):
         generator = np.random.default_rng(data_set)
         truth = generator.integers(0, 2, 40) * 1.0
@@ -190,5 +150,7 @@ def test_no_gain_by_pretraining_is_seldom_taken_for_one(data_sets):
         for level in alarms:
             gain = exchanged_gain("accuracy", tuned, random, truth, level, 200, data_set)
             alarms[level] += not gain["ci_low"] <= 0 <= gain["ci_high"]
+        hits += exchanged_gain("accuracy", truth[None], random, truth, 0.99, 200, data_set)["ci_low"] > 0
+    assert hits > 0.9 * data_sets, "a tuned model that is always right gains 30 percentage points"
     for level, count in alarms.items():
         assert count <= binom.ppf(0.9995, data_sets, 1 - level), (level, count / data_sets)

@@ -12,7 +12,7 @@ from tiny_models import WIDTH as TINY_WIDTH
 from attention_atlas.atlas.head_scores import Inputs, even_map, even_scores, repeated_sequences, scores_of
 from attention_atlas.attention.engine import attention_layers
 from attention_atlas.models.extraction import each_example
-from attention_atlas.models.head_weights import ValueNorms, norm_weighted
+from attention_atlas.models.head_weights import ValueNorms
 
 SIZE_OF_HEAD = TINY_WIDTH // HEADS
 SHORT = repeated_sequences(range(5, 60), [2], [3], 40, 4, 0)
@@ -34,7 +34,7 @@ def projections(model, name, head):
     return values.weight[shared], bias, output.weight[:, of_head]
 
 
-@pytest.mark.parametrize("name", ["bert", "roberta", "electra", "distilbert", "gpt2", "llama"])
+@pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2", "llama"])
 def test_norms_are_those_of_each_head_and_token_alone(name):
     model = installed(name)
     texts = [sequence.example for sequence in repeated_sequences(range(5, 60), [2], [3], 40, 3, 0)]
@@ -58,17 +58,6 @@ def test_norms_are_those_of_each_head_and_token_alone(name):
             written = (inputs[layer][0] @ weight.T + bias) @ output.T
             expected = written.norm(dim=-1).detach().numpy()
             np.testing.assert_allclose(collected[example.record][layer, head], expected, rtol=1e-3, atol=1e-5)
-
-
-def test_rows_are_shares_of_what_is_written():
-    generator = np.random.default_rng(0)
-    maps = generator.dirichlet(np.ones(5), (2, 3, 5)).astype(np.float16)
-    norms = generator.random((2, 3, 5)).astype(np.float32)
-    norms[1, 2] = 0
-    weighted = norm_weighted(maps, norms)
-    for layer, head, query in np.ndindex(2, 3, 5):
-        products = maps[layer, head, query].astype(float) * norms[layer, head]
-        np.testing.assert_allclose(weighted[layer, head, query], products / (products.sum() or 1), rtol=1e-5)
 
 
 @pytest.fixture(scope="module")

@@ -24,25 +24,6 @@ def apply(plan, probabilities, facts=None, shape=BERT_LIKE, site=None, additive_
     return plan.compile(shape)[site].apply(probabilities, additive_mask, facts or BatchFacts())
 
 
-def test_only_named_layers_are_compiled_and_plans_are_immutable():
-    plan = Plan().zero(0, 3)
-    assert set(plan.uniform(2).compile(BERT_LIKE)) == {Site("encoder", "self", 0), Site("encoder", "self", 2)}
-    assert set(plan.compile(BERT_LIKE)) == {Site("encoder", "self", 0)}
-    assert len(plan.gated(torch.ones(3, 4)).compile(BERT_LIKE)) == 3
-
-
-@pytest.mark.parametrize(
-    ("heads", "zeroed"), [(2, [2]), (np.array([2]), [2]), (iter([2, 0]), [0, 2]), (None, [0, 1, 2, 3]), ([], [])]
-)
-def test_zero_changes_the_named_heads_only(heads, zeroed):
-    before = maps()
-    after = apply(Plan().zero(1, heads), before)
-    expected = maps()
-    expected[:, zeroed] = 0
-    assert torch.equal(after, expected)
-    assert torch.equal(before, maps()), "the argument is not modified"
-
-
 def test_uniform_divides_by_the_real_tokens_of_each_example():
     mask = torch.tensor([[1, 1, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1]])
     before = maps()
@@ -127,33 +108,18 @@ def test_the_order_of_the_calls_does_not_matter_and_precision_is_kept(order, dty
 
 
 @pytest.mark.parametrize(
-    ("plan", "shape", "message"),
-    [
-        (Plan().zero(3, 0), BERT_LIKE, r"names layer 3 of the encoder/self attention, which has layers 0 to 2"),
-        (Plan().zero(-1, 0), BERT_LIKE, r"names layer -1"),
-        (Plan().uniform(0, [1, 4]), BERT_LIKE, r"names head 4 in layer 0 .* heads 0 to 3"),
-        (Plan().drop(0, -1, which="intra"), BERT_LIKE, r"names head -1"),
-        (Plan().zero(0, 0), TRANSLATOR, r"this model has encoder/self, decoder/self, decoder/cross: name one"),
-        (Plan().zero(0, 0, where=DECODER_CROSS), BERT_LIKE, r"decoder/cross attention, which this model does not have"),
-        (Plan().gated(torch.ones(4, 3)), BERT_LIKE, r"shape \(4, 3\) do not fit .* \[batch, 3 layers, 4 heads\]"),
-    ],
-)
-def test_plans_that_do_not_fit_the_model(plan, shape, message):
-    with pytest.raises(AtlasError, match=message):
-        plan.compile(shape)
-
-
-@pytest.mark.parametrize(
     ("plan", "facts", "shape", "message"),
     [
+        (Plan().zero(-1, 0), BatchFacts(), BERT_LIKE, r"names layer -1 of the encoder/self attention, which has layers 0 to 2"),
+        (Plan().uniform(0, [1, 4]), BatchFacts(), BERT_LIKE, r"names head 4 in layer 0 .* heads 0 to 3"),
+        (Plan().zero(0, 0), BatchFacts(), TRANSLATOR, r"this model has encoder/self, decoder/self, decoder/cross: name one"),
+        (Plan().gated(torch.ones(4, 3)), BatchFacts(), BERT_LIKE, r"shape \(4, 3\) do not fit .* \[batch, 3 layers, 4 heads\]"),
         (Plan().uniform(1), BatchFacts(), BERT_LIKE, r"no attention mask; pass it to session.batch"),
         (Plan().uniform(1), BatchFacts(Side(torch.ones(2, 5))), BERT_LIKE, r"6 positions, but session.batch was given 5"),
         (Plan().uniform(1), BatchFacts(Side(torch.ones(1, 6))), BERT_LIKE, r"2 examples .* were given for 1"),
         (Plan().drop(1, which="intra"), BatchFacts(Side(torch.ones(2, 6))), BERT_LIKE, r"no sentence ids; pass them to"),
-        (Plan().gated(torch.ones(3, 3, 4)), BatchFacts(), BERT_LIKE, r"2 examples .* gates were given for 3"),
-        (Plan().zero(1), BatchFacts(), {ENCODER_SELF: (3, 5)}, r"has 4 heads, not the 5"),
     ],
 )
-def test_facts_that_are_missing_or_do_not_fit_the_batch(plan, facts, shape, message):
+def test_plans_that_fit_neither_the_model_nor_the_batch(plan, facts, shape, message):
     with pytest.raises(AtlasError, match=message):
         apply(plan, maps(), facts, shape)

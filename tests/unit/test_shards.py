@@ -47,8 +47,6 @@ def test_the_file_is_the_librarys_byte_for_byte_in_any_order(tmp_path_factory, s
     [
         ([0], np.zeros((2, 3), np.float16), r"no array was written for records \[7\]"),
         ([0, 0], np.zeros((2, 3), np.float16), r"record 0: expected float16 None, got float16 \(2, 3\)"),
-        ([0, 5], np.zeros((2, 3), np.float16), r"record 5: expected float16 None, got float16 \(2, 3\)"),
-        ([0], np.zeros((3, 2), np.float16), r"record 0: expected float16 \(2, 3\), got float16 \(3, 2\)"),
         ([0], np.zeros((2, 3), np.float32), r"record 0: expected float16 \(2, 3\), got float32 \(2, 3\)"),
     ],
 )

@@ -7,9 +7,7 @@ from small_shards import write_example_shards
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.conllu import read_conllu
-from attention_atlas.corpora.examples import Example, read_examples, write_examples
-from attention_atlas.corpora.text import RECIPES, TextDocument
-from attention_atlas.methods.head_tables import DOCUMENTS, Units, independent_units, mean_rows
+from attention_atlas.methods.head_tables import DOCUMENTS, independent_units, mean_rows
 from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.stats.held_out import best_head, folds_of
 from attention_atlas.stats.intervals import bootstrap_ratio
@@ -27,51 +25,6 @@ def test_sentences_belong_to_the_last_document_that_was_opened(tmp_path):
     )
     documents = [None, "a b", "a b", "c", "document 3"]
     assert [tree.document for tree in read_conllu(path)] == documents
-
-
-def test_documents_are_kept_with_the_examples_and_with_their_maps(tmp_path):
-    examples = [Example(k, f"e{k}", (1,), (0,), ("t",), (0,), ("t",), document=d) for k, d in enumerate(("a", None))]
-    write_examples(tmp_path / "e.parquet", examples)
-    assert [example.document for example in read_examples([tmp_path / "e.parquet"])] == ["a", None]
-    shards, _ = write_example_shards(tmp_path, [4, 5, 6], 1, 2, documents=["a", "b", "b"])
-    assert [example.document for example in read_attention(shards)] == ["a", "b", "b"]
-
-
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_segments_name_their_document(recipe):
-    paragraphs = (("one two three .", "four five six ."), ("seven eight .", "nine ten ."))
-    documents = [TextDocument(paragraphs, True, number) for number in (1, 2)]
-    segments = RECIPES[recipe](documents, lambda text: [(word, (1,)) for word in text.split()], 8, 0)
-    assert {segment.document for segment in segments} == {"document 1", "document 2"}
-
-
-def test_units_are_documents_or_the_items_themselves():
-    units = independent_units(["b", "a", "b"], "segments")
-    assert (units.of_item.tolist(), units.count, units.name) == ([0, 1, 0], 2, DOCUMENTS)
-    assert units.sums([1.0, 2.0, 4.0]).tolist() == [5, 2]
-    assert units.sizes().tolist() == [2, 1]
-    assert Units(np.array([0, 0, 2]), 3, DOCUMENTS).sizes().tolist() == [2, 0, 1]
-    rest = units.at(np.array([False, True, False]))
-    assert (rest.of_item.tolist(), rest.count, rest.name) == ([0], 1, DOCUMENTS)
-    for documents in (["a", None, "b"], ["a", "a", "a"]):
-        units = independent_units(documents, "segments")
-        assert (units.of_item.tolist(), units.count, units.name) == ([0, 1, 2], 3, "segments")
-
-
-def test_the_interval_of_a_mean_resamples_documents():
-    generator = np.random.default_rng(0)
-    values = generator.normal(size=(12, 2, 3))
-    values[4] = np.nan
-    documents = [f"d{k // 3}" for k in range(12)]
-    rows = mean_rows(values, 300, 5, independent_units(documents, "segments"))
-    present = np.delete(values, 4, axis=0)
-    names = [document for k, document in enumerate(documents) if k != 4]
-    sums = np.stack([sum(present[k] for k in range(11) if names[k] == f"d{d}") for d in range(4)])
-    low, high = bootstrap_ratio(sums, np.array([3, 2, 3, 3.0])[:, None, None], 300, 5)
-    np.testing.assert_allclose(rows["value"], present.mean(axis=0).ravel())
-    np.testing.assert_allclose(rows["ci_low"], low.ravel())
-    np.testing.assert_allclose(rows["ci_high"], high.ravel())
-    assert set(zip(rows["n"], rows["unit"], rows["units"], strict=True)) == {(11, DOCUMENTS, 4)}
 
 
 def test_intervals_over_documents_cover_where_those_over_segments_do_not():

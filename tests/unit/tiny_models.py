@@ -24,12 +24,8 @@ LAYERS = 3
 HEADS = 4
 WIDTH = 16
 PAD = 1
-FIRST_WORD = 5
-"""The smallest piece id that no architecture uses as a special token here."""
-
-LENGTHS = (9, 5, 7)
-"""Tokens of the examples in `batch_for`."""
-
+FIRST_WORD = 5  # the smallest piece id that no architecture uses as a special token here
+LENGTHS = (9, 5, 7)  # tokens of the examples in `batch_for`
 _SPREAD = 0.3
 _BERT_LIKE = {
     "vocab_size": VOCABULARY,

@@ -23,10 +23,7 @@ Floats = npt.NDArray[np.float64]
 Singles = npt.NDArray[np.float32]
 
 TOLERANCE = 6e-5
-"""Maximum underestimate of a divergence, in nats per row; a fifth of it is reached on the maps of the benchmark.
-
-A sixth of it would take two features more. Rounding to float32 comes on top, less than 1e-6.
-"""
+"""Maximum underestimate of a divergence, in nats per row; rounding to float32 comes on top, less than 1e-6."""
 _NODES = 48  # number of weights whose kernels define the features; twice as many would not reduce the number of features
 _BLOCK = 640
 """Entries of a map that are compared at a time: features of 144 heads take 3.3 MB and fit into the processor's cache."""
@@ -115,10 +112,7 @@ def _linear_algebra() -> ThreadpoolController:
 
 @lru_cache(maxsize=16)
 def _table(smoothing: float, n: int) -> Singles:
-    """Features of all float16 weights from 0 to 1, in order of their bits: [weight, feature], 0.7 MB.
-
-    Maps of the same length share it; computing it takes some 20 ms.
-    """
+    """Features of all float16 weights from 0 to 1, in order of their bits: [weight, feature], 0.7 MB in some 20 ms."""
     return _features(np.arange(_ONE + 1, dtype=np.uint16).view(np.float16), smoothing, n)
 
 

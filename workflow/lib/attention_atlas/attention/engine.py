@@ -235,22 +235,10 @@ class Session:
             output, _ = sdpa_attention_forward(module, query, key, value, additive_mask, **options)
             return (output if layer_plan is None else layer_plan.without_outputs(output)), None
         output, probabilities = _eager(module)(module, query, key, value, additive_mask, **options)
-        return self._process(module, site, output, probabilities, value, additive_mask)
-
-    def _process(
-        self,
-        module: nn.Module,
-        site: Site,
-        output: torch.Tensor,
-        probabilities: torch.Tensor,
-        value: torch.Tensor,
-        additive_mask: torch.Tensor | None,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
         for observer in self._observers["observers"]:
             observer(site, probabilities)
         for observer in self._observers["values"]:
             observer(site, _of_each_head(value, probabilities))
-        layer_plan = self._plan.get(site)
         if layer_plan is not None:
             if not layer_plan.removes_heads_only:
                 _check_weighted_values(type(module), output, probabilities, value)
@@ -281,7 +269,7 @@ class _Sites(NamedTuple):
 def _sites(model: nn.Module) -> _Sites:
     modules_of_kind: dict[SiteKind, list[tuple[str, nn.Module]]] = {}
     for name, module in model.named_modules():
-        if _eager_attention(module) is not None:
+        if _eager_attention(type(module)) is not None:  # type: ignore[arg-type]
             modules_of_kind.setdefault(_site_kind(name, module, model), []).append((name, module))
     if not modules_of_kind:
         raise AtlasError(_no_interface(type(model)))
@@ -350,7 +338,7 @@ def _layer_numbers(
 
 def _shared_layers(module: nn.Module) -> int | None:
     """Number of layers if layers share modules (ALBERT's groups), otherwise None."""
-    config = _config(module)
+    config: Any = module.config
     if getattr(config, "num_hidden_groups", None) is None:
         return None
     return int(config.num_hidden_layers * config.inner_group_num)
@@ -360,16 +348,13 @@ def _heads(module: nn.Module) -> int:
     for name in ("num_attention_heads", "num_heads", "n_heads"):
         if isinstance(heads := getattr(module, name, None), int):
             return heads
-    return int(_config(module).num_attention_heads)
-
-
-def _config(module: nn.Module) -> Any:
-    """The configuration of the model that an attention module belongs to; torch's types lack this attribute."""
-    return module.config
+    config: Any = module.config
+    return int(config.num_attention_heads)
 
 
 def _other_implementations(sites: _Sites) -> str:
-    used = {_config(module)._attn_implementation for module in sites.layers} - {NAME}
+    configs: list[Any] = [module.config for module in sites.layers]
+    used = {config._attn_implementation for config in configs} - {NAME}
     return ", ".join(sorted(map(repr, used)))
 
 
@@ -381,13 +366,8 @@ def _no_interface(kind: type[nn.Module]) -> str:
     )
 
 
-def _eager_attention(module: nn.Module) -> _EagerAttention | None:
-    """The eager attention of a module's class, None if the class does not use the attention interface."""
-    return _eager_attention_of(type(module))  # type: ignore[arg-type]  # mypy compares the class with its objects' __hash__
-
-
 @functools.cache
-def _eager_attention_of(attention_class: type[nn.Module]) -> _EagerAttention | None:
+def _eager_attention(attention_class: type[nn.Module]) -> _EagerAttention | None:
     """The eager attention that the methods of `attention_class` pass to the attention interface, None if they do not.
 
     It is looked up in the globals of the method that calls the interface, which is correct for inherited methods and for
@@ -446,7 +426,8 @@ def _atlas_attention(
 
 
 def _eager(module: nn.Module) -> _EagerAttention:
-    eager = _eager_attention(module)
+    # mypy compares a class with the __hash__ of its objects.
+    eager = _eager_attention(type(module))  # type: ignore[arg-type]
     if eager is None:
         raise AtlasError(_no_interface(type(module)))
     return eager

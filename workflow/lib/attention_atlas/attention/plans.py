@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
 import torch
 
@@ -165,7 +165,11 @@ class Plan:
 
     def part(self, stack: str) -> Plan:
         """The part of the plan for one stack, "encoder" or "decoder"."""
-        return Plan(_in_stack(self.edits, stack), _in_stack(self.gates, stack))
+        kinds = [edit.where for edit in self.edits] + [gate.where for gate in self.gates]
+        if None in kinds:
+            raise AtlasError("The plan does not say which attention it changes: name the site kind (where=...).")
+        edits = tuple(edit for edit in self.edits if edit.where and edit.where.stack == stack)
+        return Plan(edits, tuple(gate for gate in self.gates if gate.where and gate.where.stack == stack))
 
     @property
     def changes_nothing(self) -> bool:
@@ -315,16 +319,6 @@ class LayerPlan:
         total = remaining.sum(-1, keepdim=True)
         scaled = _per_head(self.renormalise, probabilities) & (total > 0)
         return remaining / torch.where(scaled, total, torch.ones_like(total))
-
-
-_Change = TypeVar("_Change", _Edit, _Gate)
-
-
-def _in_stack(changes: tuple[_Change, ...], stack: str) -> tuple[_Change, ...]:
-    """The changes of one stack, "encoder" or "decoder"."""
-    if any(change.where is None for change in changes):
-        raise AtlasError("The plan does not say which attention it changes: name the site kind (where=...).")
-    return tuple(change for change in changes if change.where is not None and change.where.stack == stack)
 
 
 def _located(edit: _Edit, shape: Shape, absent: Collection[Site]) -> tuple[Site, list[int], int]:

@@ -46,8 +46,6 @@ MODES = ("as_published", "corrected")
 
 def missing_tagger(name: str) -> str:
     """Why a corpus without gold tags has no tags; empty where spaCy and its model (a package, or a folder) are installed."""
-    if importlib.util.find_spec("spacy") is None:
-        return f"no gold tags, and spaCy is not installed (pip install spacy, python -m spacy download {name})"
-    if not os.path.isdir(name) and importlib.util.find_spec(name) is None:
-        return f"no gold tags, and spaCy's model {name} is not installed (python -m spacy download {name})"
-    return ""
+    if importlib.util.find_spec("spacy") and (os.path.isdir(name) or importlib.util.find_spec(name)):
+        return ""
+    return f"no gold tags, and spaCy or its model is not installed (pip install spacy, python -m spacy download {name})"

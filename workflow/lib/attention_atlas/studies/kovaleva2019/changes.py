@@ -131,8 +131,7 @@ def changes(
 ) -> dict[str, pd.DataFrame]:
     """Tables of the models of each task and seed: `_COLUMNS`, `STATISTICS`, and those of `scores.disabling`.
 
-    Values of a task are means over its seeds, intervals by bootstrap over examples; a feature or link that no example has, or
-    that only tags could tell where there are none, has no rows.
+    Values are means over seeds, intervals by bootstrap over examples; a feature or link that no example has has no rows.
     """
     by_task = {task: list(by_seed.values()) for task, by_seed in measures.items()}
     parts: dict[str, list[pd.DataFrame]] = {name: [] for name in _COLUMNS}
@@ -177,8 +176,8 @@ def _class_shares(of_seeds: Sequence[Measures], annotator: str, resamples: int, 
 
 def _head_classes(of_seeds: Sequence[Measures], annotator: str, name: str) -> pd.DataFrame:
     of_class = [m.classes[ANNOTATORS.index(annotator)] == CLASSES.index(name) for m in of_seeds]
-    rows = head_rows(np.sum(of_class, axis=(0, 1)), "maps")
-    return rows.assign(annotator=annotator, n=len(of_seeds[0].records), **{"class": name})
+    facts = {"annotator": annotator, "n": len(of_seeds[0].records), "class": name}
+    return head_rows(np.sum(of_class, axis=(0, 1)), "maps").assign(**facts)
 
 
 def _feature_rows(of_seeds: Sequence[Measures], feature: str, model: str, mode: str) -> pd.DataFrame:
@@ -252,8 +251,8 @@ def link_rows(of_seeds: Sequence[Measures], resamples: int, seed: int, level: fl
 def margin_columns(
     scores: Doubles, controls: Doubles, resamples: int, seed: int, level: float = LEVEL
 ) -> dict[str, Doubles | int]:
-    """Columns of a table of heads, over the units with a control: control, margin, margin_all_low, margin_all_high (an interval
-    that covers all heads together) and n_margin, of scores and controls [unit, layer, head], NaN for a unit without a control.
+    """control, margin, margin_all_low, margin_all_high (an interval for all heads together) and n_margin of the units with a
+    control, of scores and controls [unit, layer, head], NaN for a unit without a control.
     """
     margins = (scores - controls).reshape(len(scores), -1)
     margins = margins[~np.isnan(margins[:, 0])]
@@ -267,9 +266,8 @@ def margin_columns(
 
 
 def statistics(measures: Mapping[str, Sequence[Measures]], resamples: int, seed: int) -> pd.DataFrame:
-    """Statistics of all heads together, `STATISTICS`, for the claims about Figures 2 and 5 and section 4.4.
-
-    Intervals are over examples; those of a task's last layers cover all tasks together, those of features all of `RAISED`.
+    """`STATISTICS`, for the claims about Figures 2 and 5 and section 4.4. Intervals are over examples; those of a task's last
+    layers cover all tasks together, those of features all of `RAISED`.
     """
     rows: list[tuple[Any, ...]] = []
 
@@ -327,17 +325,13 @@ def control_weights(
     """[layer, head] the mean, over `DRAWS` random sets, of the largest weight of as many pairs of tokens at the same distances,
     neither special nor linked; NaN where a distance has no such pair.
     """
-    allowed = [place for place, word in enumerate(example.word) if word != SPECIAL]
-    inside = set(allowed)
-    queries = {
-        offset: [k for k in allowed if k + offset in inside and (k, k + offset) not in linked]
-        for offset in {key - query for query, key in pairs}
-    }
+    inside = {place for place, word in enumerate(example.word) if word != SPECIAL}
+    offsets = [key - query for query, key in pairs]
+    queries = {k: [q for q in sorted(inside) if q + k in inside and (q, q + k) not in linked] for k in set(offsets)}
     if not all(queries.values()):
         return np.full(maps.shape[:2], np.nan)
-    drawn = np.stack([generator.choice(queries[key - query], DRAWS) for query, key in pairs])
-    offsets = np.asarray([key - query for query, key in pairs])[:, None]
-    return maps[:, :, drawn, drawn + offsets].max(axis=2).mean(axis=-1).astype(np.float64)
+    drawn = np.stack([generator.choice(queries[offset], DRAWS) for offset in offsets])
+    return maps[:, :, drawn, drawn + np.asarray(offsets)[:, None]].max(axis=2).mean(axis=-1).astype(np.float64)
 
 
 def frames(
@@ -381,8 +375,7 @@ def frames(
 def frame_pairs(example: Example, pairing: str, direction: str, places: str) -> list[Pair]:
     """Pairs of tokens (query, key) between the elements and the target of a sentence.
 
-    pairing: zip pairs the tokens of all elements with those of the target one by one and drops the rest (published code); all:
-    each with each. direction: which of them attends, or both. places: one of `PLACES`.
+    pairing: zip pairs the tokens of elements and target one by one and drops the rest (published code); all: each with each.
     """
     elements, targets = (_pieces(example, role, places) for role in (ELEMENT, TARGET))
     pairs = list(zip(elements, targets, strict=False) if pairing == "zip" else product(elements, targets))

@@ -17,42 +17,16 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.corpora.marked_text import ELEMENT, TARGET
+from attention_atlas.figures import style
 from attention_atlas.figures.marks import draw_cells, draw_head_grid, number_ticks
-from attention_atlas.figures.style import (
-    ATTENTION,
-    BLACK,
-    BLUE,
-    COLUMN,
-    COSINE,
-    DIVERGING,
-    GREEN,
-    GREY,
-    HEAD,
-    LAYER,
-    LOSS,
-    ORANGE,
-    PAGE,
-    PUBLISHED,
-    REVERSED,
-    SEQUENTIAL,
-    SHARE_OF_MAPS,
-    SKY,
-    SMALLEST,
-    TALLEST,
-    UNCHANGED,
-    WEIGHT,
-    DrawnFigure,
-    minus_signs,
-    page_figure,
-    plain,
-)
+from attention_atlas.figures.style import DrawnFigure, minus_signs, page_figure, plain
 from attention_atlas.published.values import load_digitised, rows_of_column
 from attention_atlas.studies.kovaleva2019 import CLASS_TITLES, CLASSES, LEVEL, POINTS, TASK_TITLES
 from attention_atlas.workflow.shown import figure
 
 _COLUMNS, _PANELS = 3, 4
 """Number of maps of Figure 1, and largest number of tasks of Figures 8 and 9, side by side."""
-COLOURS = dict(zip(CLASSES, (BLUE, ORANGE, SKY, GREEN, GREY), strict=True))
+COLOURS = dict(zip(CLASSES, (style.BLUE, style.ORANGE, style.SKY, style.GREEN, style.GREY), strict=True))
 _PUBLISHED_TITLE = "Published\n(BERT-base)"
 _WORDS = {
     "fe_to_target": "from the element to the target",
@@ -60,7 +34,7 @@ _WORDS = {
     "both": "in both directions",
 }
 _PAIRING = {"zip": "tokens paired one by one", "all": "all pairs of tokens"}
-_ROLES = {TARGET: ("target", ORANGE), ELEMENT: ("core element", BLUE)}
+_ROLES = {TARGET: ("target", style.ORANGE), ELEMENT: ("core element", style.BLUE)}
 _METRICS = {"accuracy": "accuracy", "f1": "F1", "correlation": "Pearson/Spearman"}
 _CROPS = {"padded": "Padded", "real_same": "Real length", "real": "Real length"}
 _TOKENS = {
@@ -100,8 +74,7 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
     maps that the rules put into the class, the one with the highest probability of the network, or, for blocks, with most
     attention within the segments away from the diagonal. Rows are query tokens, columns key tokens.
     """
-    rows = -(-len(CLASSES) // _COLUMNS)
-    drawing, grid = page_figure(rows, _COLUMNS, PAGE, rows * 2.65)
+    drawing, grid = page_figure(2, _COLUMNS, style.PAGE, 5.3)
     for place, (name, title) in enumerate(CLASS_TITLES.items()):
         axes, cells = grid.flat[place], drawn[drawn["class"] == name]
         if cells.empty:
@@ -111,10 +84,9 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
         image = _draw_map(axes, cells, place % _COLUMNS == 0)
         first = cells.iloc[0]
         axes.set_title(f"{title}\nhead {first['layer']}-{first['head']}, probability {first['probability']:.2f}")
-    for axes in grid.flat[len(CLASSES) :]:
-        axes.axis("off")
+    grid.flat[-1].axis("off")
     scale = grid.flat[-1].inset_axes((0.0, 0.1, 0.07, 0.8))
-    bar = drawing.colorbar(image, cax=scale, label=f"{WEIGHT.axis}\n(square-root scale)")
+    bar = drawing.colorbar(image, cax=scale, label=f"{style.WEIGHT.axis}\n(square-root scale)")
     bar.set_ticks([0, 0.5, 0.5**0.5, 1], labels=["0", "0.25", "0.5", "1"])
     first = drawn.iloc[0]
     return DrawnFigure(drawing, drawn, f"one example of {TASK_TITLES[first['task']]} ({first['example']})")
@@ -122,15 +94,15 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
 
 def _draw_map(axes: Axes, cells: pd.DataFrame, outer: bool) -> QuadMesh:
     weights = cells.pivot(index="query", columns="key", values="weight").to_numpy(float)
-    image = draw_cells(axes, weights**0.5, SEQUENTIAL, 0, 1)
+    image = draw_cells(axes, weights**0.5, style.SEQUENTIAL, 0, 1)
     axes.set_aspect("equal")
     tokens = [plain(token[:12]) for token in cells.drop_duplicates("query")["query_token"].astype(str)]
     # As many token labels as fit below each other without touching: a map is about 1.85 inches wide.
-    step = max(1, int(np.ceil(len(tokens) * 1.2 * SMALLEST / 72 / 1.85)))
+    step = max(1, int(np.ceil(len(tokens) * 1.2 * style.SMALLEST / 72 / 1.85)))
     places = np.arange(0, len(tokens), step)
     names = [tokens[place] for place in places]
-    axes.set_xticks(places + 0.5, names, rotation=90, fontsize=SMALLEST)
-    axes.set_yticks(places + 0.5, names if outer else [""] * len(names), fontsize=SMALLEST)
+    axes.set_xticks(places + 0.5, names, rotation=90, fontsize=style.SMALLEST)
+    axes.set_yticks(places + 0.5, names if outer else [""] * len(names), fontsize=style.SMALLEST)
     axes.tick_params(length=1.5, pad=1)
     axes.set(xlabel="Key token", ylabel="Query token" if outer else "")
     return image
@@ -152,13 +124,13 @@ def figure2(classes: pd.DataFrame, patterns: pd.DataFrame) -> DrawnFigure:
     macro = patterns[(patterns["class"] == "macro") & (patterns["folds"] == "layer")].set_index("annotator")["f1"]
     published = rows_of_column("kovaleva2019", "figure2", "share").rename(columns={"value": "share"})
     tasks = list(dict.fromkeys(classes["task"]))
-    drawing, grid = page_figure(1, 3, PAGE, 3.1, sharey=True)
+    drawing, grid = page_figure(1, 3, style.PAGE, 3.1, sharey=True)
     for axis, annotator in zip(grid[0], ("rules", "network"), strict=False):
         _bars(axis, classes[classes["annotator"] == annotator], tasks)
         axis.set_title(f"By the {annotator} (macro F1 {macro[annotator]:.2f})")
     _bars(grid[0, 2], published, [task for task in TASK_TITLES if (published["task"] == task).any()])
     grid[0, 2].set_title(_PUBLISHED_TITLE.replace("\n", " "))
-    grid[0, 0].set_ylabel(SHARE_OF_MAPS.axis)
+    grid[0, 0].set_ylabel(style.SHARE_OF_MAPS.axis)
     handles = [Patch(facecolor=COLOURS[name], label=CLASS_TITLES[name]) for name in CLASSES]
     drawing.legend(handles=handles, loc="outside upper center", ncols=len(CLASSES))
     maps = count_range(classes.drop_duplicates("task")["n"])
@@ -188,18 +160,18 @@ def figure3(frame_heads: pd.DataFrame, direction: str, pairing: str) -> DrawnFig
     published = load_digitised("fig3_framenet").rename(columns={"mean_max_weight": "value"})
     bound = float(frame_heads["margin"].abs().max())
     height = max(1.9, 0.1 * int(frame_heads["layer"].max()) + 0.9)
-    drawing, grid = page_figure(1, 3, PAGE, height + 0.3)
+    drawing, grid = page_figure(1, 3, style.PAGE, height + 0.3)
     largest = max(float(frame_heads["value"].max()), float(published["value"].max()))
-    first = draw_head_grid(grid[0, 0], frame_heads, "value", SEQUENTIAL, 0, largest)
-    second = draw_head_grid(grid[0, 1], frame_heads, "margin", DIVERGING, -bound, bound)
-    draw_head_grid(grid[0, 2], published, "value", SEQUENTIAL, 0, largest)
+    first = draw_head_grid(grid[0, 0], frame_heads, "value", style.SEQUENTIAL, 0, largest)
+    second = draw_head_grid(grid[0, 1], frame_heads, "margin", style.DIVERGING, -bound, bound)
+    draw_head_grid(grid[0, 2], published, "value", style.SEQUENTIAL, 0, largest)
     panels = {
-        "Mean largest weight": (first, WEIGHT.axis),
+        "Mean largest weight": (first, style.WEIGHT.axis),
         "Minus pairs at the same distance": (second, "Difference of weights"),
-        _PUBLISHED_TITLE.replace("\n", " "): (first, WEIGHT.axis),
+        _PUBLISHED_TITLE.replace("\n", " "): (first, style.WEIGHT.axis),
     }
     for axis, (title, (image, label)) in zip(grid[0], panels.items(), strict=True):
-        axis.set(title=title, xlabel=HEAD, ylabel=LAYER)
+        axis.set(title=title, xlabel=style.HEAD, ylabel=style.LAYER)
         drawing.colorbar(image, ax=axis, label=label, location="bottom")
     n = int(frame_heads["n"].iloc[0])
     note = f"n = {n} sentences, {_WORDS[direction]}, {_PAIRING[pairing]}"
@@ -223,9 +195,9 @@ def figure4(frame_sentence: pd.DataFrame) -> DrawnFigure:
     runs = [(role, " ".join(word for word, _ in run)) for role, run in groupby(words, key=itemgetter(1))]
     letters = sum(len(text) + 2 for _, text in runs)
     # A letter of the monospaced font is 0.6 of its size wide; in points, 72 an inch. Sentences have at most 12 words.
-    size = min(10.0, max(SMALLEST, (PAGE - 0.5) * 72 / (0.6 * letters)))
+    size = min(10.0, max(style.SMALLEST, (style.PAGE - 0.5) * 72 / (0.6 * letters)))
     width = 0.6 * size / 72
-    drawing, grid = page_figure(1, 1, max(COLUMN, letters * width + 0.5), 1.5)
+    drawing, grid = page_figure(1, 1, max(style.COLUMN, letters * width + 0.5), 1.5)
     axes, place = grid[0, 0], 0.0
     middles: dict[str, list[float]] = {TARGET: [], ELEMENT: []}
     for role, text in runs:
@@ -238,7 +210,7 @@ def figure4(frame_sentence: pd.DataFrame) -> DrawnFigure:
             axes.text(middle, -0.38, title, ha="center", va="center", fontsize=7, color=colour)
             middles[role].append(middle)
     for target, element in product(middles[TARGET], middles[ELEMENT]):
-        arc = {"arrowstyle": "-", "color": BLACK, "connectionstyle": f"arc3,rad={0.3 if target > element else -0.3}"}
+        arc = {"arrowstyle": "-", "color": style.BLACK, "connectionstyle": f"arc3,rad={0.3 if target > element else -0.3}"}
         axes.annotate("", (element, 0.2), (target, 0.2), arrowprops=arc)
     frame = frame_sentence["frame"].iloc[0]
     axes.set_title(f"Frame {frame}".replace("_", " ") if isinstance(frame, str) else "Frame-semantic relation")
@@ -251,7 +223,7 @@ def task_grids(
     rows: pd.DataFrame,
     kinds: Mapping[str, str],
     label: str,
-    colours: str = SEQUENTIAL,
+    colours: str = style.SEQUENTIAL,
     features: Mapping[str, str] | None = None,
     largest: float = 1.0,
 ) -> Figure:
@@ -261,7 +233,7 @@ def task_grids(
     """
     tasks = list(dict.fromkeys(rows.loc[~rows["kind"].str.startswith("published"), "task"]))
     heights = [1.1 if features else max(1.1, 0.06 * int(rows.loc[rows["kind"] == kind, "layer"].max())) for kind in kinds]
-    width = PAGE * min(1.0, max(len(tasks), 3) / _PANELS)
+    width = style.PAGE * min(1.0, max(len(tasks), 3) / _PANELS)
     drawing, axes = page_figure(len(kinds), len(tasks), width, sum(heights) + 0.7, height_ratios=heights)
     for (row, (kind, title)), (column, task) in product(enumerate(kinds.items()), enumerate(tasks)):
         axis, heads = axes[row, column], rows[(rows["task"] == task) & (rows["kind"] == kind)]
@@ -272,12 +244,12 @@ def task_grids(
         image = draw_cells(axis, values.reindex(list(features) if features else None).to_numpy(float), colours, 0, largest)
         number_ticks(axis, "x", values.shape[1], 4)
         if features:
-            axis.set_yticks(np.arange(len(features)) + 0.5, features.values(), fontsize=SMALLEST)
+            axis.set_yticks(np.arange(len(features)) + 0.5, features.values(), fontsize=style.SMALLEST)
         else:
             number_ticks(axis, "y", len(values), 8)
         axis.tick_params(labelleft=column == 0)
-        axis.set(title="" if row else TASK_TITLES[task], xlabel=HEAD if row == len(kinds) - 1 else "")
-        axis.set_ylabel("" if column else title if features else f"{title}\n{LAYER}")
+        axis.set(title="" if row else TASK_TITLES[task], xlabel=style.HEAD if row == len(kinds) - 1 else "")
+        axis.set_ylabel("" if column else title if features else f"{title}\n{style.LAYER}")
     ends = "max" if largest < 1 else "neither"
     drawing.colorbar(image, ax=axes, label=label, shrink=0.6, aspect=30, pad=0.02, extend=ends)
     return drawing
@@ -302,9 +274,8 @@ def figure5(cosine: pd.DataFrame) -> DrawnFigure:
     counts = {kind: rows["n"] for kind, rows in table.groupby("kind")}
     kinds = {kind: f"{title}\n{count_range(counts[kind])}" for kind, title in _CROPS.items() if kind in counts}
     published = digitised("fig5_cosine").rename(columns={"cosine": "value"}).assign(kind="published")
-    kinds["published"] = _PUBLISHED_TITLE
     rows = pd.concat([table, published], ignore_index=True)
-    drawing = task_grids(rows, kinds, COSINE.axis, REVERSED)
+    drawing = task_grids(rows, kinds | {"published": _PUBLISHED_TITLE}, style.COSINE.axis, style.REVERSED)
     return DrawnFigure(drawing, cosine, f"{count_range(table['n'])} examples per task")
 
 
@@ -326,7 +297,7 @@ def figure6(special: pd.DataFrame) -> DrawnFigure:
     published = published.assign(kind="published " + published["token"])
     rows = pd.concat([table, published], ignore_index=True)
     kinds = {kind: title for kind, title in _TOKENS.items() if (rows["kind"] == kind).any()}
-    drawing = task_grids(rows, kinds, ATTENTION.axis)
+    drawing = task_grids(rows, kinds, style.ATTENTION.axis)
     return DrawnFigure(drawing, special, f"{count_range(table['n'])} examples per task")
 
 
@@ -373,17 +344,17 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
         bound = float(sizes.quantile(0.95, interpolation="higher") or sizes.max() or 1)
         sure = heads[heads["p_adjusted"] < LEVEL]
         marked = list(zip(sure["layer"], sure["head"], strict=True))
-        image = draw_head_grid(axis, heads, "delta", DIVERGING, -bound, bound, marked)
+        image = draw_head_grid(axis, heads, "delta", style.DIVERGING, -bound, bound, marked)
         title = [panel_title(task, heads), f"{heads['delta'].min():+.1f} to {heads['delta'].max():+.1f}"]
         if len(of_paper):
             changes = 100 * of_paper["delta_vs_baseline"]
             baseline = 100 * float((of_paper["score"] - of_paper["delta_vs_baseline"]).mean())
             title.append(f"published {baseline:.1f}, {changes.min():+.1f} to {changes.max():+.1f}")
-        axis.set_title(minus_signs("\n".join(title)), fontsize=SMALLEST)
-        axis.set(xlabel=HEAD, ylabel=LAYER)
+        axis.set_title(minus_signs("\n".join(title)), fontsize=style.SMALLEST)
+        axis.set(xlabel=style.HEAD, ylabel=style.LAYER)
         drawing.colorbar(image, ax=axis, aspect=15, shrink=0.9, pad=0.03, extend="both")
     label = f"p < {LEVEL}, adjusted for all heads"
-    dot = Line2D([], [], linestyle="none", marker="o", markersize=2.5, color=BLACK, label=label)
+    dot = Line2D([], [], linestyle="none", marker="o", markersize=2.5, color=style.BLACK, label=label)
     title_of_scale = f"Change in score, {POINTS}\neach panel on its own scale, which most heads lie within"
     drawing.legend(handles=[dot], title=title_of_scale, loc="outside lower center")
     n = count_range(disabling_heads.drop_duplicates("task")["n"])
@@ -409,21 +380,21 @@ def figure9(disabling_layers: pd.DataFrame) -> DrawnFigure:
     drawing, panels = task_panels(disabling_layers, 2.1)
     for task, axis in panels.items():
         layers, of_paper = disabling_layers[disabling_layers["task"] == task], published[published["task"] == task]
-        delta, colours = layers["delta"], np.where(layers["p_adjusted"] < LEVEL, LOSS, UNCHANGED)
+        delta, colours = layers["delta"], np.where(layers["p_adjusted"] < LEVEL, style.LOSS, style.UNCHANGED)
         interval = np.stack([delta - layers["ci_low"], layers["ci_high"] - delta]).clip(min=0)
-        error: dict[str, Any] = {"ecolor": BLACK, "elinewidth": 0.8, "capsize": 1.5}
+        error: dict[str, Any] = {"ecolor": style.BLACK, "elinewidth": 0.8, "capsize": 1.5}
         axis.bar(layers["layer"], delta, width=0.7, color=colours, linewidth=0, yerr=interval, error_kw=error)
-        axis.plot(of_paper["layer"], 100 * of_paper["delta_vs_baseline"], **PUBLISHED, linestyle="none")
-        axis.axhline(0, color=BLACK, linewidth=0.8)
+        axis.plot(of_paper["layer"], 100 * of_paper["delta_vs_baseline"], **style.PUBLISHED, linestyle="none")
+        axis.axhline(0, color=style.BLACK, linewidth=0.8)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
-        axis.set(xlabel=LAYER, ylabel="")
+        axis.set(xlabel=style.LAYER, ylabel="")
         axis.set_title(panel_title(task, layers), fontsize=7)
     drawing.supylabel("Change in score", fontsize=8)
     handles = [
-        Patch(facecolor=LOSS, label=f"p < {LEVEL}, adjusted for all layers"),
-        Patch(facecolor=UNCHANGED, label="not significant"),
-        Line2D([], [], color=BLACK, linewidth=0.8, label="95 % interval"),
-        Line2D([], [], **PUBLISHED, linestyle="none", label="published (BERT-base, 12 layers)"),
+        Patch(facecolor=style.LOSS, label=f"p < {LEVEL}, adjusted for all layers"),
+        Patch(facecolor=style.UNCHANGED, label="not significant"),
+        Line2D([], [], color=style.BLACK, linewidth=0.8, label="95 % interval"),
+        Line2D([], [], **style.PUBLISHED, linestyle="none", label="published (BERT-base, 12 layers)"),
     ]
     drawing.legend(handles=handles, title=f"Change in score, {POINTS}", loc="outside lower center", ncols=3)
     n = count_range(disabling_layers.drop_duplicates("task")["n"])
@@ -435,7 +406,7 @@ def task_panels(table: pd.DataFrame, height: float) -> tuple[Figure, dict[str, A
     tasks = list(dict.fromkeys(table["task"]))
     columns = min(len(tasks), _PANELS)
     rows = -(-len(tasks) // columns)
-    drawing, axes = page_figure(rows, columns, PAGE, min(height * rows, TALLEST))
+    drawing, axes = page_figure(rows, columns, style.PAGE, min(height * rows, style.TALLEST))
     for axis in axes.flat[len(tasks) :]:
         axis.axis("off")
     return drawing, dict(zip(tasks, axes.flat, strict=False))

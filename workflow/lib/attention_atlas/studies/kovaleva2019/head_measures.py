@@ -73,30 +73,15 @@ def _maps_of_heads(table: pd.DataFrame) -> pd.DataFrame:
     return maps.index.to_frame(index=False).assign(**{measure.name: maps.to_numpy() for measure in _CLASS})
 
 
-_SHARE_TITLE = "Share of the head's attention maps in its most frequent class"
+_SHARE = "Share of the head's attention maps in its most frequent class"
 _CLASS = (
     Measure("pattern_class", "Most frequent class of the head's attention maps, by rules", "Figure 2", ""),
-    Measure("pattern_share", _SHARE_TITLE, "Figure 2", "share", "one pattern", about="pattern_class"),
+    Measure("pattern_share", _SHARE, "Figure 2", "share", "one pattern", about="pattern_class"),
 )
-_FRAMES = Measure(
-    "frame_margin",
-    "Attention between a frame's target and its core elements, minus that of pairs at the same distance",
-    "Figure 3",
-    "difference of shares",
-    "links core frame elements with their target",
-    chance=0,
-)
-_COSINE = Measure(
-    "unchanged", "Cosine of maps before and after fine-tuning, mean of tasks", "Figure 5", "cosine", "changed less"
-)
-_CHANGE = Measure(
-    "disabled",
-    "Change in score when the head attends uniformly, mean of tasks",
-    "Figure 8",
-    "points",
-    "disabling the head hurts less, or helps",
-    chance=0,
-)
+_FRAMES = "Attention between a frame's target and its core elements, minus that of pairs at the same distance"
+_LINKS = "links core frame elements with their target"
+_COSINE = "Cosine of maps before and after fine-tuning, mean of tasks"
+_CHANGE = "Change in score when the head attends uniformly, mean of tasks"
 _INTERVAL, _MARGIN_INTERVAL = ("ci_low", "ci_high"), ("margin_ci_low", "margin_ci_high")
 MEASURES = (
     Source(
@@ -112,7 +97,7 @@ MEASURES = (
     Source(
         "kovaleva2019/figure3",
         where("margin", "frame_margin", _MARGIN_INTERVAL),
-        (_FRAMES,),
+        (Measure("frame_margin", _FRAMES, "Figure 3", "difference of shares", _LINKS, chance=0),),
         ("layer", "head", "margin", *_MARGIN_INTERVAL),
         Examples("sentences", where("n", "frame_margin")),
         group=LINGUISTIC,
@@ -120,7 +105,7 @@ MEASURES = (
     Source(
         "kovaleva2019/figure5",
         over_tasks("value", "unchanged", interval=_INTERVAL, crop="real"),
-        (_COSINE,),
+        (Measure("unchanged", _COSINE, "Figure 5", "cosine", "changed less"),),
         ("task", "crop", "layer", "head", "value", *_INTERVAL),
         Examples("examples", over_tasks("n", "unchanged", "sum", crop="real")),
         family=True,
@@ -130,7 +115,7 @@ MEASURES = (
     Source(
         "kovaleva2019/figure8",
         over_tasks("delta", "disabled", interval=_INTERVAL),
-        (_CHANGE,),
+        (Measure("disabled", _CHANGE, "Figure 8", "points", "disabling the head hurts less, or helps", chance=0),),
         ("task", "layer", "head", "delta", *_INTERVAL),
         Examples("examples", over_tasks("n", "disabled", "sum")),
         family=True,

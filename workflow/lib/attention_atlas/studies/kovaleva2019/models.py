@@ -77,13 +77,11 @@ def predictions(
     """
     pad, regression, labels = card.pad or 0, TASKS[task].regression, labels_of(examples)
     classes = sorted(set(labels))
-    seeds = range(classifier_seeds)
-    untrained = untrained_logits(base, examples, pad, 1 if regression else len(classes), seeds, pick_device())
-    predicted_by = {("untrained", seed): predicted(untrained[seed], classes, regression) for seed in seeds}
+    untrained = untrained_logits(base, examples, pad, 1 if regression else len(classes), range(classifier_seeds), pick_device())
+    predicted_by = {("untrained", seed): predicted(values, classes, regression) for seed, values in enumerate(untrained)}
     for state, seed, model in tuned:
         names = [] if regression else classes_of(model, labels)
         predicted_by[state, seed] = predicted(logits(model, examples, pad), names, regression)
-        _log.info("%s, seed %d: predicted", state, seed)
     records = [example.record for example in examples]
     frames = [
         pd.DataFrame({"state": state, "seed": seed, "record": records, "prediction": values, "label": labels})
@@ -127,9 +125,8 @@ def measures(
 
 
 def disabled(model: PreTrainedModel, card: ModelCard, examples: Sequence[Example], task: str) -> pd.DataFrame:
-    """Predictions of a task's model, unchanged and with each head and each layer disabled, in one pass over the examples
-    (Figures 8 and 9: uniform attention to all real tokens): record, label, unchanged, and a column for each layer-head from 1
-    (head 0: the whole layer).
+    """Predictions of a task's model, unchanged and with each head and each layer disabled (Figures 8 and 9: uniform attention
+    to all real tokens): record, label, unchanged, and a column for each layer-head from 1 (head 0: the whole layer).
     """
     _, layers, heads = self_attention(model)
     conditions = {
@@ -137,9 +134,8 @@ def disabled(model: PreTrainedModel, card: ModelCard, examples: Sequence[Example
         for layer, head in product(range(layers), range(heads + 1))
     }
     labels, regression = labels_of(examples), TASKS[task].regression
-    _log.info("%d examples under %d conditions", len(examples), 1 + len(conditions))
-    condition_logits = logits_under(model, examples, list(conditions.values()), card.pad or 0)
     names = [] if regression else classes_of(model, labels)
+    condition_logits = logits_under(model, examples, list(conditions.values()), card.pad or 0)
     predictions = [predicted(values, names, regression) for values in condition_logits]
     columns = dict(zip(["unchanged", *conditions], predictions, strict=True))
     return pd.DataFrame({"record": [example.record for example in examples], "label": labels, **columns})
@@ -156,15 +152,12 @@ def one_pass(
 ) -> dict[str, npt.NDArray[Any]]:
     """The arrays of `Measures` except the padded ones; `analyses`: record -> its words, empty without tags."""
     _, layers, heads = self_attention(models[0])
-    count, features = len(examples), len(MEASURED)
-    places = {example.record: place for place, example in enumerate(examples)}
-    shapes = {
-        "columns": (2, len(MODES), count, features, layers, heads),
-        "first_row": (2, len(MODES), count, features, heads),
-        "links": (2, len(MODES), count, len(LINKS), layers, heads),
-        "link_controls": (2, len(MODES), count, len(LINKS), layers, heads),
+    count, places = len(examples), {example.record: place for place, example in enumerate(examples)}
+    shapes: dict[str, tuple[int, ...]] = {"columns": (len(MEASURED), layers, heads), "first_row": (len(MEASURED), heads)}
+    shapes |= dict.fromkeys(("links", "link_controls"), (len(LINKS), layers, heads))
+    arrays: dict[str, npt.NDArray[Any]] = {
+        name: np.full((2, len(MODES), count, *shape), np.nan, np.float32) for name, shape in shapes.items()
     }
-    arrays: dict[str, npt.NDArray[Any]] = {name: np.full(shape, np.nan, np.float32) for name, shape in shapes.items()}
     arrays["records"] = np.asarray([example.record for example in examples], dtype=np.int64)
     arrays["cosine"] = np.zeros((count, layers, heads), np.float32)
     arrays["classes"] = np.zeros((len(ANNOTATORS), count, layers, heads), np.int8)
@@ -239,9 +232,8 @@ def _largest(weights: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
 
 
 def padded_cosine(models: Models, examples: Sequence[Example], pad: int, length: int) -> npt.NDArray[np.float32]:
-    """[example, layer, head] cosine of maps padded to one length, rows of padding included, as in the published code.
-
-    Padding is never attended to, but attends: for a short example most of what is compared is the attention of [PAD].
+    """[example, layer, head] cosine of maps padded to one length, rows of padding included, as in the published code: for a
+    short example most of what is compared is the attention of [PAD], which attends but is never attended to.
     """
     _, layers, heads = self_attention(models[0])
     cosines = np.zeros((len(examples), layers, heads), np.float32)
@@ -357,12 +349,9 @@ def negated(words: Sequence[str], mode: str) -> list[int]:
         text = "".join(words[start : start + size])
         if start + size > len(words) or (size > 1 and not {"'", "’"} & {*text}):
             continue
-        plain = text.lower().replace("’", "'")
-        if mode == "corrected":
-            hit = plain in NEGATIONS or plain == "n't"
-        else:
-            hit = text in NEGATIONS or (size == 1 and any(part in text for part in NEGATIONS))
-        if hit:
+        whole = text.lower().replace("’", "'") if mode == "corrected" else text
+        part = whole == "n't" if mode == "corrected" else size == 1 and any(negation in text for negation in NEGATIONS)
+        if part or whole in NEGATIONS:
             positions |= set(range(start, start + size))
     return sorted(positions)
 
@@ -387,12 +376,8 @@ def piece_pairs(example: Example, analysis: Analysis, link: str, mode: str) -> l
     corrected: each token of the one word with each of the other. as_published: the tokens of all queries and keys are paired
     one by one, the rest dropped; a token is the first one with its spelling. Nouns and pronouns have no published code.
     """
-    pieces: dict[int, list[int]] = {}
-    for place, word in enumerate(example.word):
-        pieces.setdefault(word, []).append(place)
-    links = [
-        [[place for word in words for place in pieces[word]] for words in pair] for pair in word_links(example, analysis, link)
-    ]
+    pairs = word_links(example, analysis, link)
+    links = [[[place for place, word in enumerate(example.word) if word in words] for words in pair] for pair in pairs]
     if mode == "corrected":
         return [pair for query, key in links for pair in product(query, key)]
     if link not in VERB_LINKS:

@@ -1,14 +1,12 @@
 """Classes of attention maps, by rules and by a small convolutional network (Kovaleva et al. 2019, section 4.1, Figure 1).
 
 Maps of one head are alike in all texts, so cross-validation over layers tells better than that over texts how well a classifier
-works on another model. Labelled maps are of short texts and of one model: its stripe is at [CLS], its sharp diagonals at the
-previous token. Classes depend on none of these: maps are augmented by special tokens elsewhere, other lengths, other strengths.
+works on another model. Labelled maps are of short texts and one model: they are augmented by other places, lengths, strengths.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -39,7 +37,6 @@ from attention_atlas.models.loading import load_encoder
 from attention_atlas.stats.intervals import percentile_interval, resampled_counts
 from attention_atlas.studies.kovaleva2019 import ANNOTATORS, CHANNELS, CLASSES
 
-_log = logging.getLogger(__name__)
 Floats = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 Labels = npt.NDArray[np.intp]
@@ -138,11 +135,9 @@ def as_pictures(maps: torch.Tensor, special: torch.Tensor, size: int = SIZE) -> 
     """[map, view, size, size] square roots of maps [map, n, n] without padding, resized, and the places of special tokens [n].
 
     The views: the mean attention of a query of each area to all keys of the area, so that a pattern is as dark in a long map as
-    in a short one; the largest weight of the area, which separates a stripe from many pale columns; columns and rows of special
-    tokens, which were marked for the annotator as well.
+    in a short one; the largest weight of the area; columns and rows of special tokens.
     """
     weights = maps.float()[:, None]
-    # Keys of an area, on average.
     keys = weights.shape[-1] / size
     means, largest = nn.functional.adaptive_avg_pool2d(weights, size), nn.functional.adaptive_max_pool2d(weights, size)
     resized = torch.cat([means * keys, largest], 1).sqrt()
@@ -170,7 +165,6 @@ def train_network(pictures: Sequence[torch.Tensor], labels: Sequence[int], epoch
         for indices in torch.randperm(len(targets)).tensor_split(-(-len(targets) // _BATCH)):
             batch = indices.to(shown.device)
             optimiser.zero_grad()
-            # Views last in memory: small convolutions are a fifth faster on a CPU.
             loss(network(shown[batch].contiguous(memory_format=torch.channels_last)), targets[batch]).backward()
             optimiser.step()
             schedule.step()
@@ -194,7 +188,7 @@ def load_network(path: str) -> MapNetwork:
 
 
 def special_tokens(example: Example) -> torch.Tensor:
-    """[n] which tokens of an example are special."""
+    """[n]"""
     return torch.tensor([word == SPECIAL for word in example.word])
 
 
@@ -230,9 +224,7 @@ def augmented(weights: Floats, special: Bools, kind: str, generator: np.random.G
 def special_moved(weights: Floats, special: Bools, generator: np.random.Generator) -> tuple[Floats, Bools]:
     """The same tokens with the special tokens at random places; the order of the others stays."""
     n = len(special)
-    places = np.sort(generator.choice(n, int(special.sum()), replace=False))
-    there = np.zeros(n, dtype=bool)
-    there[places] = True
+    there = np.isin(np.arange(n), generator.choice(n, int(special.sum()), replace=False))
     order = np.empty(n, dtype=np.intp)
     order[there] = generator.permutation(np.flatnonzero(special))
     order[~there] = np.flatnonzero(~special)
@@ -257,9 +249,8 @@ def parts_of(weights: Floats, special: Bools) -> MapParts:
 
 
 def varied(parts: MapParts, kind: str, generator: np.random.Generator) -> MapParts:
-    """The parts of a map of the same class: its defining pattern only gets stronger, so that the label still holds; a block or
-    heterogeneous map can lose its stripes. Bands become narrower, since sharp ones are rare among the labelled maps, and their
-    offsets are permuted.
+    """The parts of a map of the same class: its defining pattern only gets stronger; bands become narrower (sharp ones are rare
+    among the labelled maps) and get other offsets; a block or heterogeneous map can lose its stripes.
     """
     band, stripes, rest = parts.band, parts.stripes, parts.rest
     factor = np.float32(generator.uniform())
@@ -328,11 +319,10 @@ def patterns(
     for kind in ("text", "layer"):
         predicted = {name: np.zeros_like(labels) for name in ANNOTATORS}
         folds = StratifiedGroupKFold(settings["folds"], shuffle=True, random_state=seed)
-        for number, (train, test) in enumerate(folds.split(labels, labels, table[kind]), start=1):
+        for train, test in folds.split(labels, labels, table[kind]):
             network = train_network([shown[train] for shown in pictures], labels[train].tolist(), epochs, seed)
             predicted["network"][test] = classify(network, pictures[-1][test]).argmax(axis=1)
             predicted["rules"][test] = rule_labels(numbers[test], tuned_thresholds(numbers[train], labels[train].tolist()))
-            _log.info("folds by %s: %d of %d", kind, number, settings["folds"])
         tables.append(agreement(labels, table[kind].to_numpy(), predicted, resamples, seed).assign(folds=kind))
     network, thresholds = train_network(pictures, labels.tolist(), epochs, seed), tuned_thresholds(numbers, labels.tolist())
     return {
@@ -389,9 +379,7 @@ def training_pictures(
     generator = np.random.default_rng(seed)
 
     def pictures(shown: Iterable[tuple[Floats, Bools]]) -> torch.Tensor:
-        return torch.cat(
-            [as_pictures(torch.from_numpy(weights)[None], torch.from_numpy(special)) for weights, special in shown]
-        )
+        return torch.cat([as_pictures(torch.from_numpy(one)[None], torch.from_numpy(special)) for one, special in shown])
 
     originals = list(zip(maps, specials, strict=True))
     themselves, kinds = pictures(originals), [CLASSES[label] for label in labels]
@@ -415,21 +403,16 @@ def agreement(
     for name, classes in predicted.items():
         f1 = f1_by_class(labels, classes, np.ones(len(labels)))[present]
         macros = [f1_by_class(labels, classes, row[groups])[present].mean() for row in counts]
-        low, high = percentile_interval(np.asarray(macros))
-        macro = {"class": "macro", "n": len(labels), "f1": f1.mean(), "ci_low": float(low), "ci_high": float(high)}
+        low, high = map(float, percentile_interval(np.asarray(macros)))
         by_class = pd.DataFrame({"class": [CLASSES[kind] for kind in present], "n": sizes, "f1": f1})
+        macro = {"class": "macro", "n": len(labels), "f1": f1.mean(), "ci_low": low, "ci_high": high}
         macro |= {"kappa": cohen_kappa_score(classes, labels)}
         frames.append(pd.concat([by_class, pd.DataFrame([macro])]).assign(annotator=name))
     return pd.concat(frames, ignore_index=True)
 
 
 def drawn(
-    model: PreTrainedModel,
-    card: ModelCard,
-    examples: Sequence[Example],
-    network: MapNetwork,
-    thresholds: Thresholds,
-    task: str,
+    model: PreTrainedModel, card: ModelCard, examples: Sequence[Example], network: MapNetwork, thresholds: Thresholds, task: str
 ) -> pd.DataFrame:
     """For each class, of one example, the most typical map of a fine-tuned model among those that the rules put into this class
     (Figure 1); of the example with the most classes, then the most typical maps.
@@ -457,7 +440,7 @@ def drawn(
         facts = {"class": CLASSES[k], "probability": float(probabilities[number, k])}
         facts |= {"task": task, "example": example.id, "layer": layer + 1, "head": head + 1}
         frames.append(map_rows(example.tokens, maps[example.record][layer, head]).assign(**facts))
-    order = ["class", "probability", "task", "example", "layer", "head", "query", "key", "query_token", "weight"]
+    order = "class probability task example layer head query key query_token weight".split()
     return pd.concat(frames, ignore_index=True)[order]
 
 

@@ -40,9 +40,7 @@ _POSITIVE = frozenset({"1", "equivalent", "duplicate"})
 
 
 def as_numbers(task: str, values: npt.ArrayLike) -> Floats:
-    """Predictions or labels as numbers: regression scores, or 1 for the positive class and another number for each other class,
-    the same in every call.
-    """
+    """Regression scores, or 1 for the positive class and another number for each other class, the same in every call."""
     texts = np.asarray(values, dtype=object)
     codes, names = pd.factorize(texts.ravel())
     if METRICS[task] == ("correlation",):
@@ -71,11 +69,9 @@ def swapped_differences(metric: str, base: Floats, changed: Floats, truth: Float
     are exchanged where `swaps` [permutation, example] are 1: the null distribution of a paired permutation test. They are
     standardised (for Pearson's) or ranked (for Spearman's) within each model before: a mixture of two scales correlates badly.
     """
-    changed_terms = _terms(metric, changed.astype(np.float64), truth)
-    base_terms = _terms(metric, base[None].astype(np.float64), truth)
-    total = np.full(len(swaps), float(len(truth)))
-    unswapped = 1 - swaps
-    pairs = list(zip(changed_terms, base_terms, strict=True))
+    terms = [_terms(metric, values.astype(np.float64), truth) for values in (changed, base[None])]
+    total, unswapped = np.full(len(swaps), float(len(truth))), 1 - swaps
+    pairs = list(zip(*terms, strict=True))
     changed_sums = [new @ unswapped.T + old @ swaps.T for new, old in pairs]
     base_sums = [new @ swaps.T + old @ unswapped.T for new, old in pairs]
     return _combined(metric, changed_sums, total) - _combined(metric, base_sums, total)
@@ -128,8 +124,7 @@ def scores(predictions: Mapping[str, pd.DataFrame], resamples: int, seed: int) -
 
     Scores (`SCORES`) are means over seeds, with intervals over examples and, with several, over seeds; constant_models: models
     that give one answer to all examples. Gains (`GAINS`) are scores from pre-trained minus from random weights: their intervals
-    are about the models of these seeds, by the test that exchanges the predictions of the two at random, and cover all tasks
-    together.
+    are about these models, by the test that exchanges the predictions of the two at random, and cover all tasks together.
     """
     rows: list[dict[str, Any]] = []
     gains: list[dict[str, Any]] = []
@@ -236,11 +231,10 @@ def effect_rows(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Score, difference, interval and tests of every condition, and what holds for all of them together.
 
-    ci_low, ci_high: of the mean over models trained with any seed, over resampled examples and seeds (over examples alone with
-    a single seed); tests and the other intervals are about the models as they are, over examples.
-    p: paired permutation test, two-sided: predictions with the head enabled and disabled are exchanged at random, example by
-    example, in all seeds alike. p_adjusted: adjusted for all conditions by the maximum statistic of the same exchanges.
-    level, pair_level: coverage of the intervals of the largest and of the held-out gain; of pair_ci_low, pair_ci_high.
+    ci_low, ci_high: of the mean over models trained with any seed, over resampled examples and seeds; tests and the other
+    intervals are about the models as they are, over examples. p: paired permutation test, two-sided: predictions with the head
+    enabled and disabled are exchanged at random, example by example, in all seeds alike. p_adjusted: adjusted for all
+    conditions by the maximum statistic. level, pair_level: coverage of the largest and the held-out gain; of pair_ci_*.
     """
     by_seed = effects.deltas()
     delta = by_seed.mean(axis=0)
@@ -259,7 +253,7 @@ def effect_rows(
     facts = {"baseline": 100 * baseline, "level": level, "mean_delta": 100 * float(delta.mean())}
     for name, gain in (("best", best), ("heldout", heldout_gain(effects, resamples, seed, level))):
         facts |= {f"{name}_{end}": 100 * value for end, value in zip(("delta", "ci_low", "ci_high"), gain, strict=True)}
-    # A loss and a gain of the same size leave a rest of -1e-15, which would be shown as a loss; adding 0 makes -0 a 0.
+    # A loss and a gain of the same size leave -1e-15, shown as a loss; adding 0 makes -0 a 0.
     facts["heldout_delta"] = round(facts["heldout_delta"], 9) + 0.0
     return table, facts | {"above": float((delta > 1e-12).mean())}
 
@@ -268,8 +262,7 @@ def heldout_gain(effects: Effects, resamples: int, seed: int, level: float) -> t
     """The difference on one half of the examples of the condition that is best on the other half, mean of both directions, and
     its interval over examples: the mean of the paired bootstrap intervals of the two chosen conditions.
 
-    The directions are not independent: resampling their mean as if they were would exclude a true difference of 0 in up to
-    10 % of data sets instead of 5 %. The mean of the intervals covers even if both err by the same amount.
+    The directions are not independent; the mean of their intervals covers even if both err by the same amount.
     """
     changed, base, truth, metric = effects
     even = np.arange(len(truth)) % 2 == 0

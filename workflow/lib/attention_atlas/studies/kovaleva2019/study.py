@@ -71,15 +71,13 @@ def examples(config: Config, run: str) -> list[Pair]:
 def check(config: Config, run: str, place: str) -> None:
     """Check that the family has the tasks, that corpora are of their tasks, and that the model of labelled maps is known."""
     settings = config["runs"][run][ID]
-    trained = config["families"][settings["family"]]["tasks"]
+    family = settings["family"]
+    trained = config["families"][family]["tasks"]
     for task, corpus in settings["tasks"].items():
-        where = f"{place}.tasks.{task}"
+        where, in_family = f"{place}.tasks.{task}", f"families.{family}.tasks.{task}.corpus"
         if task not in trained:
-            raise AtlasError(
-                f"config: {where}: the family '{settings['family']}' has no task '{task}'; its tasks: {', '.join(trained)}."
-            )
+            raise AtlasError(f"config: {where}: the family '{family}' has no task '{task}'; its tasks: {', '.join(trained)}.")
         check_corpus(config, corpus, "glue", where)
-        in_family = f"families.{settings['family']}.tasks.{task}.corpus"
         for key, name in ((where, corpus), (in_family, trained[task]["corpus"])):
             actual = config["corpora"][name]["task"]
             if actual != task:
