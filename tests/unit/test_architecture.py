@@ -91,13 +91,3 @@ def test_only_what_serves_the_snakefile_knows_the_workflow_and_snakemake():
     assert not imports("attention_atlas", "sample_corpus")
     for above in ("snakemake", *(f"attention_atlas.{part}" for part in PARTS if part not in ("io", "corpora"))):
         assert not imports("sample_corpus", above)
-
-
-def test_a_script_takes_nothing_from_the_workflow_but_what_surrounds_a_job():
-    scripts = sorted((WORKFLOW / "scripts").glob("*.py"))
-    assert len(scripts) > 5
-    for path in scripts:
-        taken = {module for module in imports_of(path) if within(module, "attention_atlas.workflow")}
-        called = ("job", "job.job", *(("run", "run.run") if path.stem == "run" else ()))
-        assert {"attention_atlas.workflow.job"} <= taken <= {f"attention_atlas.workflow.{name}" for name in called}, path
-        assert not [module for module in imports_of(path) if within(module, "snakemake")], path

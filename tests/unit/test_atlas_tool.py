@@ -113,18 +113,6 @@ def test_folders_that_fit_a_pattern_are_in_the_order_of_their_numbers(folder):
     assert run.startswith("atlas-tiny-model-step10-and-3-more-")
 
 
-@pytest.mark.usefixtures("hub")
-def test_names_on_the_hub_in_braces_are_compared():
-    for names, compared in (
-        ("someone/m-seed_{0..2} other/m", ["someone-m-seed-0", "someone-m-seed-1", "other-m", "someone-m-seed-2-random"]),
-        ("someone/m@step{1,5}", ["someone-m-step1", "someone-m-step5-random"]),
-        ("someone/m@step1 someone/m@step5", ["someone-m-step1", "someone-m-step5-random"]),
-    ):
-        run, config = configured(names)
-        assert config["runs"][run]["atlas"]["compared"] == compared
-        assert config["runs"][run]["model"] == compared[-1].removesuffix("-random")
-
-
 NO_MODELS = {
     "{folder} {folder}": "named twice",
     "./nowhere/at/all": "no such folder",
@@ -163,12 +151,3 @@ def test_a_folder_that_holds_no_model_to_measure_is_refused_at_the_start(folder,
     for model in (str(folder), *(["someone/some-mpnet"] if content == {"model_type": "mpnet"} else [])):
         with pytest.raises(AtlasError, match=message):
             overlay(model)
-
-
-def test_a_model_that_is_nowhere_is_a_sentence(monkeypatch):
-    def fail(*_, **__):
-        raise ConnectionError("no network")
-
-    monkeypatch.setattr("huggingface_hub.HfApi.resolve_revision", fail)
-    with pytest.raises(AtlasError, match=r"no such folder, and no such model to download: .* \(ConnectionError: no network\)"):
-        overlay("someone/some-model")

@@ -23,17 +23,6 @@ def code(text: str) -> list[str]:
     return [*inline, *(line for block in blocks for line in block.splitlines())]
 
 
-def test_commands_of_make_are_targets_of_the_makefile():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
-    variables = set(re.findall(r"\$\(([A-Z]+)\)", makefile)) | set(re.findall(r"\b([A-Z]+),", makefile))
-    named = {match for text in TEXTS.values() for line in code(text) for match in re.findall(r"^\s*make ([a-z][a-z-]*)", line)}
-    assert len(named) > 8
-    assert named - targets == set()
-    calls = [line for text in TEXTS.values() for line in code(text) if "make " in line]
-    assert {match for line in calls for match in re.findall(r" ([A-Z]+)=", line)} - variables == set()
-
-
 def test_files_of_the_repository_that_are_named_exist():
     roots = ("workflow", "tools", "tests", "config", "benchmarks", "docs", "envs")
     missing = []

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import (
-    columns_of,
     raw_lines,
     read_json,
     read_lines,
@@ -101,19 +100,6 @@ def test_lines_come_back_whatever_they_are_packed_in(tmp_path_factory, packer, l
     assert list(raw_lines(path)) == [(i, (line + "\r\n").encode()) for i, line in enumerate(lines, start=1)]
 
 
-@pytest.mark.parametrize(
-    ("line", "cells"),
-    [
-        ("", []),
-        ("  a  b ", ["a", "b"]),
-        ("a\t\tb c\t", ["a", "", "b c", ""]),
-        ("10\u00a0000 a\u2028b \u3000 c\x85", ["10\u00a0000", "a\u2028b", "\u3000", "c\x85"]),
-    ],
-)
-def test_columns_are_separated_by_tabs_or_spaces_alone(line, cells):
-    assert columns_of(line) == cells
-
-
 # Squares, so that the text does not pack into nothing and breaks off in the middle of the lines.
 NUMBERED = "".join(f"line {i} {i * i * 7919 % 100_003}\n" for i in range(5000)).encode()
 
@@ -129,13 +115,6 @@ def test_a_packed_file_that_breaks_off_or_is_damaged_names_the_line(tmp_path, pa
         with pytest.raises(AtlasError, match="compressed file is damaged or incomplete here") as caught:
             read.extend(read_lines(path))
         assert str(caught.value).startswith(f"{path}:{len(read) + 1}: ")
-
-
-def test_bytes_that_are_not_utf8_name_line_and_byte(tmp_path):
-    path = tmp_path / "text"
-    path.write_bytes(gzip.compress(b"fine\ncaf\xe9 au lait\n"))
-    with pytest.raises(AtlasError, match=r"text:2: byte 4 \(0xe9\) is not UTF-8; convert the file, for example with iconv"):
-        list(read_lines(path))
 
 
 @pytest.mark.parametrize(

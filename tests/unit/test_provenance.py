@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from attention_atlas.corpora.records import READERS, reader_module
-from attention_atlas.workflow import provenance
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.shown import full_name, shown
 from attention_atlas.workflow.study import studies
@@ -117,17 +116,6 @@ def test_an_edit_that_the_job_can_notice_changes_the_digest_and_no_other_does(di
     assert [edits for edits in IGNORED if digest(edits) != before] == []
 
 
-def test_modules_without_results_do_not_count_and_named_resources_do(digest, tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance, "RESOURCES", tmp_path)
-    digests = {digest()}
-    for text in ("a: 1\n", "a: 2\n"):
-        (tmp_path / "values.yaml").write_text(text)
-        digests.add(digest({}, "values.yaml"))
-    assert len(digests) == 3
-    monkeypatch.setattr(provenance, "WITHOUT_RESULTS", ("pack.third",))
-    assert digest(third("VALUE = 4\n")) == digest()
-
-
 def job_digests(library: Path = WORKFLOW / "lib") -> dict[str, str]:
     """Script, or rule of a page, a table or a figure, -> digest."""
     scripts = [path.name for path in (WORKFLOW / "scripts").glob("*.py")]
@@ -169,14 +157,6 @@ def test_in_this_library_an_edit_reaches_few_jobs(changed_jobs):
     assert changed_jobs({"studies/clark2019/figures.py": ("PAGE, 4.2, sharex", "PAGE, 4.4, sharex")}) == {"clark2019_figure2"}
     assert changed_jobs({"corpora/conllu.py": ADDED}) & READERS.keys() == {"conllu", "conll2012", "edges"}
     assert changed_jobs({"corpora/alignment.py": ADDED}) >= READERS.keys()
-
-
-def test_new_measures_of_heads_reach_the_atlas_and_a_new_study_no_job(changed_jobs):
-    study = {f"studies/nobody2000/{name}.py": "STUDY = None\n" for name in ("__init__", "study")}
-    assert changed_jobs(study) == set()
-    changed = changed_jobs(study | {"studies/nobody2000/head_measures.py": "MEASURES = ()\n"})
-    assert changed >= {"atlas_findings", "atlas_atlas"}
-    assert not {name for name in changed if not name.startswith("atlas_")}
 
 
 def test_modules_that_serve_the_snakefile_reach_no_job_and_what_surrounds_a_job_every_one(changed_jobs):

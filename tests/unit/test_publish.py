@@ -117,13 +117,3 @@ def test_pages_have_every_artefact_with_its_rows_verdicts_and_claims(tmp_path):
     assert len(links) > 25
     assert set(links) <= set(files)
     assert files["clark2019/table1.html"] == "<h1>A</h1>drawn", "links to files of the run are removed"
-
-
-def test_results_of_other_code_and_a_folder_that_exists_are_refused(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(publish, "ROOT", tmp_path)
-    monkeypatch.setattr("sys.argv", ["publish.py", "one"])
-    monkeypatch.setattr(publish, "jobs_to_do", lambda run, folder, options: [None] * 3)
-    for message in ("results/one: 3 jobs have to run for this code", "docs/results/one: this folder exists"):
-        assert publish.main() == 1
-        assert message in capsys.readouterr().err
-        (tmp_path / "docs/results/one").mkdir(parents=True, exist_ok=True)

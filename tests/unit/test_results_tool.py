@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import write_text
 from attention_atlas.io.tables import write_table
 from attention_atlas.scoreboard.tables import CLAIMS, SUMMARY
 from tools import results
-from tools.results import ROOT, configuration_of, jobs_to_do, made_by, main, write_results
+from tools.results import made_by, main, write_results
 
 VALUES = {"a2019": (5, 2, 0), "b2020": (3, 0, 1), "all": (8, 2, 1)}
 """Study -> values, matches, values that differ."""
@@ -90,30 +88,3 @@ def test_results_of_other_code_and_missing_ones_are_refused(folder, monkeypatch,
     monkeypatch.setattr(results, "jobs_to_do", lambda run, folder, options, targets: [])
     assert main() == 0
     assert "results/one/results.md has all claims" in capsys.readouterr().out
-
-
-def test_entries_of_the_users_configuration_stay_beside_the_target(monkeypatch, tmp_path):
-    commands, ends = [], [(1, "WorkflowError in file x:\nconfig: targets: there is no run 'nosuch'.\n"), (0, "")]
-
-    def run(command, **_):
-        commands.append(command)
-        code, said = ends[len(commands) - 1]
-        return SimpleNamespace(returncode=code, stdout=said, stderr="")
-
-    monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(AtlasError, match=r"the run mine cannot be planned; .*\n.*\nconfig: targets: there is no run 'nosuch'"):
-        jobs_to_do("mine", tmp_path)
-    options = ["--configfile", "mine.yaml", "--config", "missing=skip", "targets=[other]", "--rerun-triggers", "mtime"]
-    assert jobs_to_do("mine", tmp_path, options, ["results/mine/a.tsv"]) == []
-    place = commands[1].index("--config")
-    assert commands[1][place:] == ["--config", "targets=[mine]", "missing=skip", "--", "results/mine/a.tsv"]
-    assert commands[1][place - 6 : place] == ["--configfile", "mine.yaml", "--rerun-triggers", "mtime", "--quiet", "host"]
-
-
-def test_the_configuration_has_the_entries_of_the_command_line():
-    options = ["--config", "missing=skip", "accept_licences=[CC BY-NC-ND 4.0]", "--quiet"]
-    config = configuration_of(ROOT, [], options)
-    assert (config["missing"], config["accept_licences"]) == ("skip", ["CC BY-NC-ND 4.0"])
-    assert configuration_of(ROOT, [])["missing"] == "error"
-    with pytest.raises(AtlasError, match=r"--config targets=\[one: the value is not YAML"):
-        configuration_of(ROOT, [], ["--config", "targets=[one"])

@@ -47,17 +47,13 @@ def offsets(attention: np.ndarray, farthest: int) -> pd.DataFrame:
 
 def _share(attention, offset):
     return np.diagonal(attention, offset).mean()
-
-
-def heads(attention: np.ndarray) -> int:
-    return len(attention)
 '''
 SHOWN = '''"""What the study shows."""
 
 import pandas as pd
 
 from attention_atlas.io.html_tables import Table
-from attention_atlas.workflow.shown import page, table
+from attention_atlas.workflow.shown import table
 
 SHARE = ".1%"
 
@@ -72,21 +68,6 @@ def table1(offsets: pd.DataFrame, farthest: int) -> Table:
 def table2(offsets: pd.DataFrame) -> Table:
     """The token itself."""
     return Table(offsets[:1])
-
-
-@table(id="table3", title="The farthest", part_of="table1", reads=("offsets",), files=("table3.tsv",))
-def table3(offsets: pd.DataFrame) -> Table:
-    """The last one."""
-    return Table(offsets[-1:])
-
-
-@page(id="summary", reads=("offsets",))
-def summary(offsets: pd.DataFrame, run_title: str) -> str:
-    """All offsets in a line.
-
-    Not a part of the caption.
-    """
-    return f"<h1>{run_title}</h1> {len(offsets)} offsets"
 
 
 def _note(farthest: int) -> str:
@@ -110,11 +91,7 @@ def write_study(folder, measuring=MEASURING, tables=SHOWN):
     ("old", "new", "changed"),
     [
         ("np.diagonal(attention, offset)", "np.diagonal(attention, -offset)", {"offsets"}),
-        ("return len(attention)", "return len(attention) + 0", {"heads"}),
         ("there is no distance", "no distance is left", set()),
-        ('"up to %d tokens", farthest', '"measuring"', set()),
-        ('"""Mean attention at each distance."""\n    if', '"""Attention by distance."""\n    if', set()),
-        ("offsets[:1]", "offsets[:2]", {"table2"}),
         ('SHARE = ".1%"', 'SHARE = ".2%"', {"table1"}),
         ("At most {farthest} tokens", "Up to {farthest} tokens", {"table1"}),
         ('"""The token itself."""', '"""The same token."""', {"table2"}),
@@ -126,7 +103,7 @@ def test_an_edit_reruns_what_it_can_change(tmp_path, old, new, changed):
     for number, (measuring, tables) in enumerate([(MEASURING, SHOWN), (MEASURING.replace(old, new), SHOWN.replace(old, new))]):
         library = write_study(tmp_path / str(number), measuring, tables)
         captions = {item.id: item.caption for item in shown("toy2020", library / "attention_atlas" / "studies")}
-        functions = {"offsets": "measures", "heads": "measures", "table1": "tables", "table2": "tables"}
+        functions = {"offsets": "measures", "table1": "tables", "table2": "tables"}
         calls = {name: (f"attention_atlas.studies.toy2020.{module}:{name}",) for name, module in functions.items()}
         digests = {name: script_digest("run.py", modules=call, library=library) for name, call in calls.items()}
         params.append({name: (digest, captions.get(name)) for name, digest in digests.items()})
@@ -166,18 +143,6 @@ def test_the_job_of_a_table_reads_calls_and_writes(toy):
     page = (toy / "table1.html").read_text(encoding="utf-8")
     for text in ("Toy (2020), Table 1</h1>", LABEL.line, "<p>Mean attention.</p>", "At most 1 tokens.", ">75.0%</td>", "href="):
         assert text in page
-    from attention_atlas.studies.toy2020.tables import table1
-
-    assert table1(pd.DataFrame(), farthest=9).notes == ["At most 9 tokens."]
-
-
-def test_a_page_is_text_and_a_table_may_have_its_numbers_from_another_rule(toy):
-    pd.DataFrame({"offset": [0, 1], "share": [0.75, 0.25]}).to_csv(toy / "offsets.tsv", sep="\t", index=False)
-    run(job("tables:summary", {"offsets": str(toy / "offsets.tsv")}, {"html": str(toy / "s.html")}, run_title="Test run"))
-    assert (toy / "s.html").read_text() == "<h1>Test run</h1> 2 offsets"
-    items = {item.id: item for item in shown("toy2020", toy / "toy" / "attention_atlas" / "studies")}
-    assert items["summary"].caption == "All offsets in a line."
-    assert items["table3"].outputs == {"html": "table3.html"}
 
 
 def test_what_a_run_lacks_is_not_passed_and_frames_and_limits_are_by_name(tmp_path, monkeypatch):

@@ -9,9 +9,7 @@ from attention_atlas.workflow import shared_inputs
 from attention_atlas.workflow.artifacts import Targets, built_tables
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.requirements import MISSING, required_for, without_missing
-from attention_atlas.workflow.shared_inputs import SharedInputs
 from attention_atlas.workflow.study import study
-from attention_atlas.workflow.study_inputs import StudyInputs
 
 CLARK = study("clark2019")
 TREES = "corpus trees: nowhere/trees.conllu does not exist."
@@ -57,23 +55,6 @@ def test_files_of_an_artefact_that_are_missing(without_files):
         for name in ("bert-large-wwm", "bert-large-wwm-squad"):
             paper["models"][name]["source"] = {"path": f"models/{name}"}
         assert set(missing_for(paper, "paper", guan, guan.artifact("figure1"))) == expected
-
-
-@pytest.mark.usefixtures("at_root")
-def test_artefacts_by_kind_and_study():
-    built_targets, warned = targets()
-    everything, tables, figures = (built_targets.artifacts(kind=kind)(wildcards()) for kind in (None, "table", "figure"))
-    assert sorted([*tables, *figures]) == sorted(everything)
-    assert "results/sample/clark2019/figure2.pdf" in figures
-    clark = built_targets.artifacts(study="clark2019")(wildcards())
-    assert "results/sample/clark2019/table1.html" in {*clark} & {*tables}
-    assert all(path.startswith("results/sample/clark2019/") for path in clark)
-    assert warned == []
-    # The run `any` has nothing of Guan et al., and no corpus of segments.
-    both, _ = targets(targets=["any", "sample"])
-    paths = both.artifacts(study="guan2020")(wildcards()) + both.artifacts(study="clark2019")(wildcards())
-    assert {path.split("/")[1] for path in paths} == {"any", "sample"}
-    assert not [path for path in paths if path.startswith(("results/any/guan2020", "results/any/clark2019/figure2."))]
 
 
 def test_missing_files_are_an_error_that_names_them(without_files):
@@ -124,23 +105,6 @@ def test_attention_caches_of_the_target_runs(without_files):
         small()[0].attention(wildcards())
 
 
-def test_amounts_grow_with_each_attempt_and_memory_with_the_model():
-    place = wildcards("sample", model="minilm", corpus="sample-trees")
-    large = shipped_copy()
-    for model in large["models"].values():
-        model["hidden_size"] *= 4
-        model["heads"] *= 4
-    assert [shared_inputs.at_first(mem_mb=700)["mem_mb"](place, attempt) for attempt in (1, 2, 3)] == [700, 1400, 2100]
-    for resources in (
-        lambda config: SharedInputs(config).path_resources(60),
-        lambda config: StudyInputs(config, "clark2019").model_resources(60),
-        lambda config: StudyInputs(config, "clark2019").map_resources("dependencies", 60, stored=2000),
-    ):
-        first, second = (resources(shipped())["mem_mb"](place, attempt) for attempt in (1, 2))
-        assert second == 2 * first > 1000
-        assert resources(large)["mem_mb"](place, 1) > first
-
-
 def test_memory_of_a_small_model():
     model = {"layers": 2, "heads": 4, "hidden_size": 64}
     # Maps of 100 tokens, states, and a vocabulary, for 1024 tokens; 16 bytes for each of 2 x 12 x 64^2 + 30522 x 64 weights.
@@ -148,9 +112,3 @@ def test_memory_of_a_small_model():
     assert shared_inputs.model_megabytes(model, 100) == 1200 + (16 * 2051712 + of_tokens) // 2**20 == 1743
     # 16 copies of eight maps of 512 x 512 in two bytes, and 2000 bytes for each head and record.
     assert shared_inputs.map_megabytes(model, 512, 1000, 2000) == 1200 + 8 * (32 * 512**2 + 2000 * 1000) // 2**20 == 1279
-
-
-@pytest.mark.parametrize(("device", "here", "asked"), [("cuda", 0, 1), ("cpu", 1, 0), ("auto", 1, 1), ("auto", 0, 0)])
-def test_a_gpu_is_asked_for_where_one_is_wanted_or_here(monkeypatch, device, here, asked):
-    monkeypatch.setattr(shared_inputs, "gpu_here", lambda: bool(here))
-    assert shared_inputs.gpus({"device": device}) == asked

@@ -90,13 +90,3 @@ def test_a_figure_is_built_in_the_outer_folder_and_nothing_elsewhere(outer):
     # The configuration of the module statement is laid over config.yaml and the registries of this workflow.
     segments = pd.read_parquet(outer / "results/few/examples/minilm/sample-segments/0.parquet")
     assert len(segments) == 6
-
-
-def test_the_workflow_runs_in_a_folder_without_a_configuration(outer):
-    """With that beside its Snakefile; results go below the working directory."""
-    folder = outer.parent / "empty"
-    folder.mkdir()
-    options = ("--snakefile", "../atlas/Snakefile", "--workflow-profile", "../atlas/workflow/profiles/local", "--dry-run")
-    shown = start(folder, "-m", "snakemake", *options, "--", "results/sample/tenney2019/figure3.svg")
-    assert "tenney2019_figure3" in shown
-    assert "build_examples" in shown

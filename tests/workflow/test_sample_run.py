@@ -17,7 +17,6 @@ from rules_text import MEASURED, RULES, bases_of, every_rule, rules_of
 from workspaces import EDGE_TASK, OVERLAY, ROOT, SMALL, Workspace, digests
 
 from attention_atlas.atlas.page import data_of_page
-from attention_atlas.attention.cache import read_attention
 from attention_atlas.methods.head_types import FEATURES, TYPES, UNNAMED, fits
 from attention_atlas.published.compare import VERDICTS
 from attention_atlas.workflow.config import read_configuration
@@ -174,15 +173,6 @@ def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
     assert board.loc["all", compared].tolist() == [0, 0, 0], "sample numbers are not the papers'"
 
 
-def test_cached_maps_are_attention(done):
-    examples = list(read_attention(done.folder / "results/sample/attention/minilm/sample-trees"))
-    assert examples
-    for example in examples:
-        assert example.maps.shape == (6, 12, len(example.tokens), len(example.tokens))
-        assert np.allclose(example.maps.astype(np.float32).sum(axis=-1), 1, atol=5e-3)
-        assert np.allclose(example.word_maps().sum(axis=-1), 1, atol=5e-3)
-
-
 def edit(copy: Workspace, name: str, old: str, new: str) -> None:
     """Replace what stands once in a file of the library."""
     source = copy.folder / LIBRARY / name
@@ -242,21 +232,6 @@ def test_twice_as_many_segments_make_only_new_shards(copy):
     # What reads the segments is measured again; what reads other corpora, and models and raw text, is not.
     assert (jobs["clark2019_surface"], jobs["clark2019_clustering"]) == (1, 1)
     assert not {"sample_corpus", "describe_model", "clark2019_dependencies", "clark2019_probes"} & jobs.keys()
-
-
-@pytest.mark.long
-def test_another_model_makes_only_its_own(copy):
-    overlay = copy.folder / "small.yaml"
-    overlay.write_text(OVERLAY.replace("random_models: []", "random_models: [minilm-random-2]"), encoding="utf-8")
-    # Its card, two shards of the treebank and one of the training treebank, its probes, and the tables that name it; not the
-    # examples, which models with one tokenizer share.
-    assert copy.jobs(*SMALL) == {
-        **{"describe_model": 1, "extract_attention": 3, "clark2019_probes": 1},
-        **{"clark2019_probe_scores": 1, "clark2019_table3": 1, "clark2019_options": 1, "clark2019_dropped": 1},
-        **{"clark2019_comparison": 1, "clark2019_claims": 1},
-        **dict.fromkeys((f"scoreboard_{name}" for name in ("comparison", "claims", "scoreboard", "index")), 1),
-        "all": 1,
-    }
 
 
 @pytest.mark.long

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -73,14 +72,3 @@ def test_the_documented_example_runs_from_another_directory(interpreter, tmp_pat
     lines = python(tmp_path, interpreter, "-c", code + shown).splitlines()
     # Here every word is one word piece.
     assert lines == [f"{n} {LAYERS} {HEADS} {n} {n} {LAYERS} {HEADS} {n} {n}" for n in SIZES]
-
-
-def test_all_data_files_are_in_the_wheel(wheel):
-    folders = {"workflow/resources": "attention_atlas/resources", "workflow/schemas": "attention_atlas/schemas"}
-    folders |= {f"workflow/lib/{name}": name for name in ("attention_atlas", "sample_corpus", "rehearsal_corpora")}
-    wanted: set[str] = set()
-    for folder, place in folders.items():
-        files = (path.relative_to(ROOT / folder) for path in (ROOT / folder).rglob("*") if path.is_file())
-        wanted |= {f"{place}/{path.as_posix()}" for path in files if "__pycache__" not in path.parts}
-    with zipfile.ZipFile(wheel) as archive:
-        assert {name for name in archive.namelist() if ".dist-info/" not in name} == wanted
