@@ -55,14 +55,6 @@ def imports(importing: str, imported: str, apart_from: str = "-") -> set[tuple[s
     return {(name, module) for name in modules for module in IMPORTS[name] if within(module, imported)}
 
 
-def test_all_parts_are_known_and_their_imports_are_found():
-    folders = {path.name for path in (LIBRARY / "attention_atlas").iterdir() if (path / "__init__.py").is_file()}
-    assert folders == set(PARTS)
-    assert len(STUDIES) >= 6
-    assert len(IMPORTS) > 100
-    assert imports("sample_corpus", "attention_atlas.corpora")
-
-
 @pytest.mark.parametrize("part", FORBIDDEN)
 def test_a_part_does_not_import_what_stands_above_it(part):
     for above in FORBIDDEN[part]:

@@ -115,18 +115,12 @@ def test_folders_that_fit_a_pattern_are_in_the_order_of_their_numbers(folder):
 
 NO_MODELS = {
     "{folder} {folder}": "named twice",
-    "./nowhere/at/all": "no such folder",
     "{parent}/step*": r"step\*: no folder matches this pattern",
-    " ": "Name a model",
     "{parent}/h* g/m-seed_{{0..2}}": r"h\* and g/m-seed_\{0\.\.2\}: the last model of a pattern",
     **dict.fromkeys(("m{{3}}", "m{{1,}}", "m{{1,2}}{{3,4}}"), "in one pair of braces"),
-    **dict.fromkeys(("m{{4..1}}", "m{{0..100}}"), "a range goes from"),
 }
 WRONG_FOLDERS = [
-    ("config.json", None, r"no config\.json"),
     ("tokenizer.json", None, "there is no tokenizer here"),
-    ("config.json", "{", "the configuration cannot be read .*JSON"),
-    ("config.json", {"hidden_size": 50}, r"the configuration cannot be read \(.*multiple of the number"),
     ("config.json", {"model_type": "unknown", "auto_map": {"AutoConfig": "a.B"}}, r"\(auto_map\), which is never run"),
     ("config.json", {"architectures": ["RobertaModel"]}, "architectures: RobertaModel, which is of type roberta"),
     ("config.json", {"model_type": "mpnet"}, "MPNetModel computes attention without the attention interface"),

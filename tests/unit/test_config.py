@@ -71,29 +71,6 @@ def test_a_run_starts_from_the_run_it_extends_dictionaries_merged_and_lists_repl
     assert "extend each other in a cycle" in sentence(circle)
 
 
-def nodes(node: dict, place: str):
-    """Every key of the configuration with its place and its part of the schema, alternatives and items included."""
-    while "$ref" in node:
-        node = SCHEMA["$defs"][node["$ref"].rsplit("/", 1)[1]]
-    yield place, node
-    parts = {**node.get("properties", {}), **dict(enumerate(node.get("oneOf", [])))}
-    parts |= {f"<{key}>": node[key] for key in ("additionalProperties", "items") if isinstance(node.get(key), dict)}
-    for key, child in parts.items():
-        yield from nodes(child, f"{place}.{key}")
-
-
-def test_no_object_takes_unknown_keys_and_every_default_is_allowed_by_its_own_schema():
-    Draft202012Validator.check_schema(SCHEMA)
-    for place, node in nodes(SCHEMA, "config"):
-        if node.get("type") == "object" or "properties" in node:
-            # A registry takes any name, but only values that its schema describes.
-            others = node.get("additionalProperties")
-            assert others is False or (isinstance(others, dict) and "properties" not in node), place
-        if "default" in node:
-            whole = {"$defs": SCHEMA["$defs"], **node}
-            assert list(Draft202012Validator(whole).iter_errors(node["default"])) == [], place
-
-
 def test_a_family_becomes_models_of_the_registry():
     config = with_family()
     config["models"]["tiny"] |= {"hidden_size": 384, "heads": 4}

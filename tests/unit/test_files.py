@@ -5,10 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
-import subprocess
-import sys
 import zipfile
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +21,6 @@ from attention_atlas.io.files import (
     write_text,
 )
 
-LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 PACKERS = {"plain": bytes, "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
 
 
@@ -48,30 +44,6 @@ def test_a_file_is_whole_or_as_it_was(tmp_path, error):
         write_text(target, "é\n")
         assert reader.read() == "old"
     assert target.read_bytes() == b"\xc3\xa9\n"
-
-
-FULL_DISK = """
-import resource, signal, sys
-from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import write_text
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-write_text(sys.argv[1] + "/fits.txt", "x" * 900)
-try:
-    write_text(sys.argv[1] + "/big.txt", "x" * 100_000)
-except AtlasError as error:
-    sys.exit(str(error))
-"""
-
-
-def test_a_full_disk_is_said_in_a_sentence_and_leaves_nothing_behind(tmp_path):
-    (tmp_path / "big.txt").write_text("old")
-    done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, env={"PYTHONPATH": str(LIBRARY)}
-    )
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"{tmp_path}/big.txt: no space left to write this file; nothing was left behind.")
-    assert {path.name: path.stat().st_size for path in tmp_path.iterdir()} == {"big.txt": 3, "fits.txt": 900}
 
 
 def test_what_a_killed_process_left_is_overwritten(tmp_path):

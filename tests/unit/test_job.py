@@ -11,8 +11,6 @@ from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.workflow.job import job
 from attention_atlas.workflow.unfinished import was_stopped
 
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-
 
 def lines(rule) -> list[str]:
     """The log without its times."""

@@ -40,13 +40,9 @@ DOCUMENT = "d 0 0 a - - - - - - - -\n" * 2
     ("entry", "text", "records"),
     [
         ({"reader": "conllu", "skip": 250}, TREE * 300, 50),
-        ({"reader": "conllu", "skip": 400}, TREE * 300, 1),
-        ({"reader": "conllu"}, TREE * 7000, 5000),
-        ({"reader": "glue", "task": "sst2"}, "sentence\tlabel\n" + "a\t1\n" * 300, 300),
         ({"reader": "squad", "windows": "all"}, json.dumps([QUESTION] * 7), 35),
         ({"reader": "conll2012"}, f"#begin document (a);\n{DOCUMENT}#end document\n#begin document (b);\n{DOCUMENT}", 2),
         ({"reader": "segments"}, "One two. Three.\n\nFour.\n", 4),
-        ({"reader": "edges", "format": "conllu", "edge_tasks": ["pos"]}, TREE * 300, 300),
         ({"reader": "parallel", "languages": ["en", "fr"]}, '{"en": "a", "fr": "b"}\n' * 9, 9),
         # Nothing to count, or nothing that can be: the limit stands.
         ({"reader": "glue", "task": "sst2"}, "<html>\n</html>\n", 5000),

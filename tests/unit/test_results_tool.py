@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 
 import pandas as pd
 import pytest
 
-from attention_atlas.io.files import write_text
 from attention_atlas.io.tables import write_table
 from attention_atlas.scoreboard.tables import CLAIMS, SUMMARY
 from tools import results
-from tools.results import made_by, main, write_results
+from tools.results import main, write_results
 
 VALUES = {"a2019": (5, 2, 0), "b2020": (3, 0, 1), "all": (8, 2, 1)}
 """Study -> values, matches, values that differ."""
@@ -55,23 +53,6 @@ def test_the_page_has_the_counts_of_the_scoreboard_and_every_claim(folder):
     assert "Commit 1." in page
     assert "Commit 1." in summary
     assert "heads gain" not in summary
-
-
-def test_uncommitted_changes_of_the_code_are_named(tmp_path, monkeypatch):
-    def git(*arguments):
-        identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
-
-    monkeypatch.setattr(results, "ROOT", tmp_path)
-    write_text(tmp_path / "workflow" / "one.py", "A = 1\n")
-    assert made_by() == "A copy without a git history."
-    git("init", "-q")
-    git("add", ".")
-    git("commit", "-qm", "one")
-    (tmp_path / "notes.txt").write_text("no code\n", encoding="utf-8")
-    assert re.fullmatch(r"Commit [0-9a-f]{12}\.", made_by())
-    write_text(tmp_path / "workflow" / "one.py", "A = 2\n")
-    assert "with uncommitted changes" in made_by()
 
 
 def test_results_of_other_code_and_missing_ones_are_refused(folder, monkeypatch, capsys):

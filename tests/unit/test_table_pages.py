@@ -102,18 +102,6 @@ def test_a_short_table_sorts_numbers_as_numbers_by_mouse_and_keyboard(opened):
     assert places == sorted(places), "layer 10 after layer 9"
 
 
-def test_a_long_table_sorts_numbers_within_groups(opened):
-    page = opened(90)
-    page.locator("tr.group button").first.click()
-    heading = page.locator("thead th", has_text="value")
-    heading.locator("[role=button]").press("Enter")
-    page.wait_for_selector("thead th[aria-sort=ascending]:has-text('value')")  # the library sorts after the key's event
-    values = numbers(shown(page, "value"))
-    assert len(values) == 29
-    assert values == sorted(values)
-    assert values == sorted(round(value, 3) for value in frame(90)["value"][:30].dropna())
-
-
 def test_a_long_table_is_filtered_by_text_and_by_verdict(opened):
     page = opened(90)
     page.get_by_role("combobox", name="verdict").select_option("differs")

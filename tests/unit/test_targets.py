@@ -90,21 +90,6 @@ def test_what_needs_missing_files_is_skipped_with_a_warning(without_files):
     assert len(warned) == 1
 
 
-def test_attention_caches_of_the_target_runs(without_files):
-    built_targets, _ = targets()
-    paths = built_targets.attention(wildcards())
-    assert "results/sample/attention/minilm-squad/sample-questions/0.safetensors" in paths
-    assert "results/sample/attention/minilm-random-1/sample-trees-train/0.safetensors" in paths
-    # Michel et al. and Tenney et al. read no cached attention.
-    assert not [path for path in paths if "parallel" in path or "edges" in path]
-    give_model(without_files, SMALL["models"]["tiny"])
-    skipping, warned = small("skip")
-    assert skipping.attention(wildcards()) == ["results/one/attention/tiny/pairs/0.safetensors"]
-    assert warned == [f"missing; the artefacts that need these are skipped, or built without them:\n- {TREES}"]
-    with pytest.raises(AtlasError, match=r"nowhere/trees\.conllu does not exist"):
-        small()[0].attention(wildcards())
-
-
 def test_memory_of_a_small_model():
     model = {"layers": 2, "heads": 4, "hidden_size": 64}
     # Maps of 100 tokens, states, and a vocabulary, for 1024 tokens; 16 bytes for each of 2 x 12 x 64^2 + 30522 x 64 weights.

@@ -18,21 +18,6 @@ from tools.site_pages import sample_files
 PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
-def build(folder: Path, sample: Path) -> subprocess.CompletedProcess[str]:
-    """Build the site into a folder, with the sample run of another one."""
-    configuration = {
-        "INHERIT": str(ROOT / "mkdocs.yml"),
-        "docs_dir": str(ROOT / "docs"),
-        "site_dir": str(folder / "site"),
-        "hooks": [str(ROOT / "tools/site_hook.py")],
-        "extra": {"sample": str(sample)},
-    }
-    path = folder / "mkdocs.yml"
-    path.write_text(yaml.safe_dump(configuration), encoding="utf-8")
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(path)]
-    return subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, with one pixel in place of each figure of the sample run."""
@@ -41,7 +26,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         place = folder / "sample" / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(PIXEL if path.endswith(".png") else b"")
-    done = build(folder, folder / "sample")
+    configuration = {
+        "INHERIT": str(ROOT / "mkdocs.yml"),
+        "docs_dir": str(ROOT / "docs"),
+        "site_dir": str(folder / "site"),
+        "hooks": [str(ROOT / "tools/site_hook.py")],
+        "extra": {"sample": str(folder / "sample")},
+    }
+    path = folder / "mkdocs.yml"
+    path.write_text(yaml.safe_dump(configuration), encoding="utf-8")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(path)]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "site"
 
