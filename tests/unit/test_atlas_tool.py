@@ -10,7 +10,7 @@ from workspaces import ROOT
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import merged, read_configuration, resolve
 from attention_atlas.workflow.study import studies
-from tools.atlas import check_files, main, overlay, text_notes, users_text
+from tools.atlas import overlay, text_notes, users_text
 
 SHAPE = {"model_type": "bert", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 48}
 TREE = "1\tDogs\tdog\tNOUN\tNNS\t_\t2\tnsubj\t_\t_\n2\tbark\tbark\tVERB\tVBP\t_\t0\troot\t_\t_\n\n"
@@ -61,21 +61,6 @@ def test_plain_sentences_are_shown_and_trees_are_measured_as_well(folder, tmp_pa
     assert (settings["atlas"]["sentences"], "shown" in settings["atlas"]) == ("text-my", False)
     assert (settings["clark2019"]["dependencies"], settings["clark2019"]["coreference"]) == ("text-my", "sample-coreference")
     assert text_notes(users_text(tmp_path / "my.conllu")) == []
-
-
-def test_a_folder_without_weights_stops_before_anything_is_written(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("tools.atlas.ROOT", tmp_path)
-    for arguments, message in (
-        ([], f"error: model tiny-model-hf: the folder {folder} has no weights (*.safetensors or"),
-        (["--text", str(tmp_path / "none.txt")], f"error: {tmp_path / 'none.txt'}: there is no such file"),
-    ):
-        monkeypatch.setattr("sys.argv", ["atlas.py", str(folder), *arguments])
-        assert main() == 1
-        said = capsys.readouterr().err
-        assert (said.startswith(message), said.count("\n")) == (True, 1)
-    assert not (tmp_path / "results").exists()
-    (folder / "model.safetensors").touch()
-    check_files(overlay(str(folder))[1]["models"])
 
 
 @pytest.fixture

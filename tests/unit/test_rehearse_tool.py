@@ -41,8 +41,9 @@ def test_the_run_differs_from_paper_in_sizes_and_draws_alone():
         return {(*place, settings)} if isinstance(settings, str) and settings in registries else set()
 
     assert named(paper) == named(rehearsal)
+    shipped, overlay = read_configuration(ROOT), configuration({})
     for registry in ("models", "corpora"):
-        for name, entry in read_configuration(ROOT)[registry].items():
-            overlaid = configuration({})[registry][name]
+        for name, entry in shipped[registry].items():
+            overlaid = overlay[registry][name]
             assert entry["source"].keys() == overlaid["source"].keys(), name
             assert all(entry.get(key) == overlaid.get(key) for key in ("reader", "task", "layers", "heads")), name

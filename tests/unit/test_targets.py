@@ -15,28 +15,14 @@ CLARK = study("clark2019")
 TREES = "corpus trees: nowhere/trees.conllu does not exist."
 
 
-def targets(**changes) -> tuple[Targets, list[str]]:
-    """Those of the shipped configuration, and what the user is warned of."""
-    return targets_of(shipped_copy() | changes)
-
-
 def small(missing: str = "error", **changes) -> tuple[Targets, list[str]]:
-    return targets_of(resolve(SMALL | {"missing": missing} | changes))
-
-
-def targets_of(named) -> tuple[Targets, list[str]]:
-    warned: list[str] = []
+    """Those of the small configuration, and what the user is warned of."""
+    named, warned = resolve(SMALL | {"missing": missing} | changes), []
     return Targets(without_missing(named), warned.append, named), warned
 
 
 def missing_for(config, run, study, artifact):
     return {title: one for title, one in required_for(config, run, study, artifact).items() if one.state == MISSING}
-
-
-def put(folder, *names) -> None:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).touch()
 
 
 def test_files_of_an_artefact_that_are_missing(without_files):
@@ -85,7 +71,8 @@ def test_what_needs_missing_files_is_skipped_with_a_warning(without_files):
     assert not {"clark2019/dependencies", "clark2019/table2"} & set(tables)
     # An overview is made from no overview.
     assert not [name for name in built_tables(shipped(), "sample") if name.startswith(("atlas/", "scoreboard/"))]
-    put(without_files, "nowhere/trees.conllu")
+    (without_files / "nowhere").mkdir()
+    (without_files / "nowhere/trees.conllu").touch()
     assert "results/one/clark2019/table1.tsv" in built_targets.artifacts()(wildcards())
     assert len(warned) == 1
 
