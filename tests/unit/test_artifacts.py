@@ -6,22 +6,9 @@ from shipped_runs import shipped, shipped_copy, wildcards
 
 from attention_atlas.workflow.artifacts import listed_artifacts
 from attention_atlas.workflow.requirements import without_missing
-from attention_atlas.workflow.study import artifacts
 from attention_atlas.workflow.study_inputs import StudyInputs
 
 RUN = "sample"
-
-
-def test_artefacts_have_files_and_numbers_of_their_own():
-    paths = [path for declared, artifact in artifacts() for path in declared.paths(artifact, "{run}")]
-    assert len(set(paths)) == len(paths)
-    for declared, artifact in artifacts():
-        name = f"{declared.id}/{artifact.id}"
-        # The report and the links in the README take the first file.
-        suffixes = ("svg", "png", "pdf", "tsv") if artifact.kind == "figure" else ("tsv", "html")
-        assert {f"{artifact.id}.{suffix}" for suffix in suffixes} <= set(artifact.files), name
-        assert set(artifact.text_files) <= set(artifact.files), name
-        assert [one.number for one in declared.artifacts].count(artifact.number) == 1, name
 
 
 def test_artefacts_of_a_run_are_listed_with_the_reason_why_some_are_not_built():

@@ -1,7 +1,6 @@
 """The atlas of any model: the run of a folder or of a hub name, and models without a tokenizer."""
 
 import json
-import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -87,23 +86,6 @@ def test_a_model_of_the_hub_has_the_shape_of_its_revision(hub):
     assert (entry["layers"], entry["heads"], entry["hidden_size"]) == (2, 4, 48)
 
 
-def test_folders_that_fit_a_pattern_are_in_the_order_of_their_numbers(folder):
-    for name in ("step2", "step10", "step1"):
-        shutil.copytree(folder, folder.parent / name)
-    run, config = configured(f"{folder.parent / 'step*'} {folder}")
-    settings = config["runs"][run]
-    assert settings["model"] == "tiny-model-step10", "the last one"
-    compared = [f"tiny-model-{name}" for name in ("step1", "step2", "hf", "step10-random")]
-    assert settings["atlas"]["compared"] == compared
-    assert run.startswith("atlas-tiny-model-step10-and-3-more-")
-
-
-NO_MODELS = {
-    "{folder} {folder}": "named twice",
-    "{parent}/step*": r"step\*: no folder matches this pattern",
-    "{parent}/h* g/m-seed_{{0..2}}": r"h\* and g/m-seed_\{0\.\.2\}: the last model of a pattern",
-    **dict.fromkeys(("m{{3}}", "m{{1,}}", "m{{1,2}}{{3,4}}"), "in one pair of braces"),
-}
 WRONG_FOLDERS = [
     ("tokenizer.json", None, "there is no tokenizer here"),
     ("config.json", {"model_type": "unknown", "auto_map": {"AutoConfig": "a.B"}}, r"\(auto_map\), which is never run"),
@@ -112,12 +94,6 @@ WRONG_FOLDERS = [
     ("config.json", {"model_type": "gpt_oss", "num_local_experts": 2}, "learnt sinks"),
     ("config.json", {"model_type": "jamba", "num_hidden_layers": 8, "num_experts": 2}, "7 of 8 layers"),
 ]
-
-
-@pytest.mark.parametrize(("arguments", "message"), NO_MODELS.items())
-def test_models_that_cannot_be_compared_are_a_sentence(folder, arguments, message):
-    with pytest.raises(AtlasError, match=message):
-        overlay([arguments.format(folder=folder, parent=folder.parent)])
 
 
 @pytest.mark.usefixtures("hub")

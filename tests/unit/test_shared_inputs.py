@@ -56,12 +56,3 @@ def test_a_new_model_is_initialised_from_parallel_text():
         **{"layers": 2, "heads": 8, "languages": ["en", "fr"], "records": 2400},
         **{"order": "shuffled", "seed": 0, "skip": 0},
     }
-
-
-def test_files_of_the_corpus_and_shard_in_the_path():
-    third = wildcards("laptop", model="minilm-random-1", corpus="xquad-en", shard=2)
-    assert INPUTS.shard_start(third) == 160
-    assert INPUTS.examples_in_path(third) == [f"results/laptop/examples/minilm/xquad-en/{shard}.parquet" for shard in range(3)]
-    assert (INPUTS.corpus_limit(third), INPUTS.corpus_limit(wildcards("open", corpus="xquad-en"))) == (240, 1190)
-    assert (INPUTS.raw_file(third), INPUTS.companion_files(third)) == ("results/laptop/corpora/xquad-en.raw", [])
-    assert INPUTS.companion_files(wildcards(corpus="sample-coreference")) == ["results/sample/corpora/sample/sd.conllu"]

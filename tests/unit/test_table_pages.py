@@ -51,24 +51,16 @@ def test_no_text_becomes_markup_and_every_row_is_there_whole(tmp_path, count):
 
 @pytest.fixture
 def opened(browser, tmp_path):
-    """Opens a page of so many rows from the file system; its errors and what it requests must stay empty."""
-    pages = []
-
-    def open_page(count, width=1400, scheme="light"):
-        page_of(tmp_path, count)
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        problems = []
-        page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: problems.append(request.url) if not request.url.startswith("file:") else None)
-        page.goto((tmp_path / "t.html").as_uri())
-        pages.append((page, problems))
-        return page
-
-    yield open_page
-    for page, problems in pages:
-        page.close()
-        assert problems == []
+    """A page of thirty rows from the file system; its errors and what it requests must stay empty."""
+    page_of(tmp_path, 30)
+    page, problems = browser.new_page(), []
+    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: problems.append(request.url) if not request.url.startswith("file:") else None)
+    page.goto((tmp_path / "t.html").as_uri())
+    yield page
+    page.close()
+    assert problems == []
 
 
 def shown(page, heading):
@@ -83,7 +75,7 @@ def numbers(texts):
 
 
 def test_a_short_table_sorts_numbers_as_numbers_by_mouse_and_keyboard(opened):
-    page = opened(30)
+    page = opened
     assert numbers(shown(page, "value"))[:2] == [-7.143, -1.857], "as written"
     heading = page.locator("thead th", has_text="value")
     heading.get_by_role("button").click()
@@ -100,17 +92,3 @@ def test_a_short_table_sorts_numbers_as_numbers_by_mouse_and_keyboard(opened):
     assert heading.get_attribute("aria-sort") is None
     places = [tuple(map(int, text.split("-"))) for text in shown(page, "head")]
     assert places == sorted(places), "layer 10 after layer 9"
-
-
-def test_a_long_table_is_filtered_by_text_and_by_verdict(opened):
-    page = opened(90)
-    page.get_by_role("combobox", name="verdict").select_option("differs")
-    assert shown(page, "verdict") == ["differs"] * 30, "groups open while a filter is on"
-    assert page.locator("output").inner_text() == "30 of 90 rows"
-    page.get_by_label("Filter rows").fill("11-1")
-    expected = frame(90).query("verdict == 'differs'")["head"].str.contains("11-1").sum()
-    assert len(shown(page, "head")) == expected > 0
-    page.get_by_label("Filter rows").fill("")
-    page.get_by_role("combobox", name="verdict").select_option("all")
-    assert page.locator("output").inner_text() == "90 of 90 rows"
-    assert shown(page, "verdict") == []

@@ -10,7 +10,6 @@ from page_cells import cells
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import read_table, write_table
-from tools.markdown import frame_table
 
 
 def test_bytes_of_a_table_and_the_way_back(tmp_path):
@@ -51,10 +50,3 @@ def test_page_escapes_every_text(tmp_path):
     assert cells(page) == [["&lt;i&gt;x&lt;/i&gt; &amp; y", "[CLS]"]]
     assert "<th>a&lt;b</th>" in page
     assert "<th>&lt;em&gt;</th>" in page
-
-
-def test_cells_of_markdown_show_what_is_in_them():
-    frame = pd.DataFrame({"a_b": ["x|y", "*_<"], "n": [3.0, np.nan], "p": [0.01234, np.inf]})
-    lines = frame_table(frame).splitlines()
-    assert lines[0] == "| a b | n | p |"
-    assert lines[2:] == ["| x\\|y | 3 | 0.0123 |", "| \\*\\_&lt; |  | inf |"]

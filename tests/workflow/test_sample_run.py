@@ -170,26 +170,6 @@ def test_an_edit_of_a_figure_reruns_it_alone_and_a_comment_or_a_message_nothing(
     assert copy.jobs(*SMALL) == {"clark2019_figure2": 1, "scoreboard_index": 1, "all": 1}
 
 
-OF_RESULTS = [
-    ("methods/surface.py", "if 0 < seps < n else none", "if 1 < seps < n else none", "clark2019_surface"),
-    ("methods/options.py", 'word_mode: str = "mean"', 'word_mode: str = "max"', "clark2019_dependencies"),
-    ("io/tables.py", 'float_format="%.6g"', 'float_format="%.7g"', "clark2019_surface"),
-    ("studies/clark2019/surface.py", '"shortest": min(lengths)', '"shortest": min(lengths) + 0', "clark2019_surface"),
-]
-"""Module, an edit, and a rule whose results that can change: a condition, a default, a format, a measurement."""
-
-
-@pytest.mark.long
-def test_what_can_change_a_result_reruns_its_jobs_and_a_measurement_keeps_the_cache(copy):
-    for name, old, new, rule in OF_RESULTS:
-        edit(copy, name, old, new)
-        jobs = copy.jobs(*SMALL)
-        assert rule in jobs, name
-        edit(copy, name, new, old)
-    assert not {"extract_attention", "clark2019_dependencies"} & jobs.keys()
-    assert copy.jobs(*SMALL) == {}
-
-
 @pytest.mark.long
 def test_twice_as_many_segments_make_only_new_shards(copy):
     overlay = copy.folder / "small.yaml"
