@@ -109,3 +109,10 @@ def test_files_are_known_by_their_content_and_what_cannot_be_read_is_named(tmp_p
         for read in (lambda path: list(read_lines(path)), read_json):
             with pytest.raises(AtlasError, match=message):
                 read(tmp_path / name)
+
+
+def test_bytes_that_are_not_utf8_name_line_and_byte(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(gzip.compress(b"fine\ncaf\xe9 au lait\n"))
+    with pytest.raises(AtlasError, match=r"text:2: byte 4 \(0xe9\) is not UTF-8; convert the file, for example with iconv"):
+        list(read_lines(path))

@@ -1,4 +1,4 @@
-"""Pages of tables: their structure, and sorting, filtering and folding in a real browser, where there is one."""
+"""Pages of tables: no text becomes markup, and numbers are sorted as numbers in a real browser, where there is one."""
 
 import re
 from html import unescape
@@ -29,9 +29,9 @@ def frame(count: int) -> pd.DataFrame:
     )
 
 
-def page_of(folder, count, links=()):
+def page_of(folder, count):
     shown = Table(frame(count), layout=LAYOUT)
-    shown.write_page(folder / "t.html", f"Values {HOSTILE}", ["Run.", HOSTILE], links)
+    shown.write_page(folder / "t.html", f"Values {HOSTILE}", ["Run.", HOSTILE])
     return (folder / "t.html").read_text(encoding="utf-8")
 
 
@@ -50,7 +50,7 @@ def test_no_text_becomes_markup_and_every_row_is_there_whole(tmp_path, count):
 
 
 @pytest.fixture
-def opened(browser, tmp_path):
+def page(browser, tmp_path):
     """A page of thirty rows from the file system; its errors and what it requests must stay empty."""
     page_of(tmp_path, 30)
     page, problems = browser.new_page(), []
@@ -74,8 +74,7 @@ def numbers(texts):
     return [float(text) for text in texts if text]
 
 
-def test_a_short_table_sorts_numbers_as_numbers_by_mouse_and_keyboard(opened):
-    page = opened
+def test_a_short_table_sorts_numbers_as_numbers_by_mouse_and_keyboard(page):
     assert numbers(shown(page, "value"))[:2] == [-7.143, -1.857], "as written"
     heading = page.locator("thead th", has_text="value")
     heading.get_by_role("button").click()

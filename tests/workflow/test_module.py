@@ -67,6 +67,7 @@ def files_below(folder: Path) -> set[str]:
     return {str(path) for path in paths if not {".snakemake", "__pycache__"} & set(path.parts)}
 
 
+@pytest.mark.long
 def test_a_figure_is_built_in_the_outer_folder_and_nothing_elsewhere(outer):
     before = files_below(outer.parent)
     clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE", "PYTHONPATH")}

@@ -13,6 +13,7 @@ from workspaces import Workspace, copy_workflow
 
 from attention_atlas.attention.cache import read_attention
 
+pytestmark = pytest.mark.long
 NEW_STUDY = Path(__file__).parent / "new_study"
 CONFIGURATION = ("--configfile", "config.yaml", "config/toy2024.yaml")
 TARGETS = ("toy2024", "scoreboard")

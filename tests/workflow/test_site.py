@@ -14,6 +14,7 @@ from workspaces import ROOT
 from attention_atlas.workflow.study import artifacts, studies
 from tools.site_pages import sample_files
 
+pytestmark = pytest.mark.long
 PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 
 
