@@ -138,6 +138,7 @@ UD = TREE.replace("2\tdet\t_", "2\tobj\t_")
 FRENCH, ENGLISH = "le chat et la table de fer", "the cat and the table of iron"
 WSJ = {"reader": "conllu", "relations": ["dobj", "pobj"]}
 ONTONOTES = {"reader": "edges", "format": "conll2012", "edge_tasks": ["coreference", "roles"]}
+TEXT = "the cat. the cat.\nthe cat the\n\ncat the\nthe\n"
 PARALLEL = {"reader": "parallel", "languages": ["en", "fr"]}
 
 
@@ -178,7 +179,7 @@ def test_disk_that_does_not_suffice_is_a_failure(complete, monkeypatch):
     ("content", "readers", "first"),
     [
         (TREE * 2, "conllu; edges, conllu", "yes  conllu: 2 records read, dropped: none"),
-        ("the cat. the cat.\nthe cat the\n\ncat the\nthe\n", "segments", "yes  segments: 2 records read, dropped: none"),
+        pytest.param(TEXT, "segments", "yes  segments: 2 records read, dropped: none", marks=pytest.mark.long),
     ],
 )
 def test_readers_that_take_a_file_are_named_with_an_entry_for_it(tmp_path, content, readers, first):

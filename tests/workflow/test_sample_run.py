@@ -159,7 +159,7 @@ def edit(copy: Workspace, name: str, old: str, new: str) -> None:
 
 
 FIGURE2 = ("studies/clark2019/figures.py", "PAGE, 4.2, sharex", "PAGE, 4.4, sharex")
-MESSAGE = ("there is nothing to train on: the examples", "there is nothing to learn from: the examples")
+MESSAGE = ("there is nothing to train on: no example", "there is nothing to learn from: no example")
 
 
 def test_an_edit_of_a_figure_reruns_it_alone_and_a_comment_or_a_message_nothing(copy):

@@ -41,12 +41,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site"
 
 
-PLACES = {"atlas": "atlas.html", "scoreboard": "results.html"}
-"""Pages of the overviews over all studies."""
-
-
 def test_every_artefact_is_on_the_page_of_its_study_with_its_label(site):
-    places = {study.id: PLACES.get(study.id, f"studies/{study.id}.html") for study in studies().values()}
+    places = {study: f"studies/{study}.html" for study in studies()} | {"atlas": "atlas.html", "scoreboard": "results.html"}
     pages = {name: (site / place).read_text(encoding="utf-8") for name, place in places.items()}
     for study, artifact in artifacts():
         assert study.paths(artifact, "sample")[0] in pages[study.id]
