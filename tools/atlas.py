@@ -44,7 +44,7 @@ from attention_atlas.workflow.config import resolve as resolve_config  # noqa: E
 from attention_atlas.workflow.requirements import MISSING, model_requirement, without_missing  # noqa: E402
 from attention_atlas.workflow.study_inputs import StudyInputs  # noqa: E402
 
-_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "source.spm", "spiece.model")
+_TOKENIZERS: tuple[str, ...] = ("tokenizer.json", "vocab.txt", "vocab.json", "tokenizer.model", "source.spm", "spiece.model")
 _TOKENIZERS += ("sentencepiece.bpe.model",)
 _LONGEST_NAME = 60
 _BRACES = re.compile(r"([^{}]*)\{(?:(\d+)\.\.(\d+)|([^{},]+(?:,[^{},]+)+))\}([^{}]*)")
