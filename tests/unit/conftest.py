@@ -4,7 +4,6 @@ import logging
 import random
 import shutil
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -18,12 +17,6 @@ def without_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
     return tmp_path
-
-
-@pytest.fixture
-def at_root(monkeypatch):
-    """The working directory of the workflow, where the files that come with it are."""
-    monkeypatch.chdir(Path(__file__).parents[2])
 
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")

@@ -7,8 +7,3 @@ def cells(page: str) -> list[list[str]]:
     """The body of the page's table, as it stands in the source: rows of cells."""
     body = page.split("<tbody>")[1].split("</tbody>")[0]
     return [re.findall(r"<td[^>]*>(.*?)</td>", row, flags=re.S) for row in re.findall(r"<tr>(.*?)</tr>", body, flags=re.S)]
-
-
-def headings(page: str) -> list[str]:
-    """The headings of its columns, as they stand in the source."""
-    return re.findall(r"<th(?: [^>]*)?>(.*?)</th>", page.split("<thead>")[1].split("</thead>")[0])

@@ -49,18 +49,10 @@ def within(name: str, package: str) -> bool:
     return name == package or name.startswith(f"{package}.")
 
 
-def imports(importing: str, imported: str, apart_from: str = "-") -> set[tuple[str, str]]:
+def imports(importing: str, imported: str) -> set[tuple[str, str]]:
     """Modules of one package that import something of another."""
-    modules = [name for name in IMPORTS if within(name, importing) and not within(name, apart_from)]
+    modules = [name for name in IMPORTS if within(name, importing)]
     return {(name, module) for name in modules for module in IMPORTS[name] if within(module, imported)}
-
-
-def test_all_parts_are_known_and_their_imports_are_found():
-    folders = {path.name for path in (LIBRARY / "attention_atlas").iterdir() if (path / "__init__.py").is_file()}
-    assert folders == set(PARTS)
-    assert len(STUDIES) >= 6
-    assert len(IMPORTS) > 100
-    assert imports("sample_corpus", "attention_atlas.corpora")
 
 
 @pytest.mark.parametrize("part", FORBIDDEN)
@@ -73,31 +65,3 @@ def test_no_study_imports_another():
     for study in STUDIES:
         others = {name for _, name in imports(f"attention_atlas.studies.{study}", "attention_atlas.studies")}
         assert {name.split(".")[2] for name in others if name.count(".") > 1} & {*STUDIES} <= {study}
-
-
-def test_only_what_serves_the_snakefile_knows_the_workflow_and_snakemake():
-    serving = ["attention_atlas.workflow", "attention_atlas.atlas.study", "attention_atlas.scoreboard.study"]
-    serving += [f"attention_atlas.studies.{study}.{module}" for study in STUDIES for module in ("study", "pages")]
-    taken = {
-        name for name in imports("attention_atlas", "attention_atlas.workflow") if not any(within(name[0], s) for s in serving)
-    }
-    # But for the marks of tables and figures.
-    assert {module for _, module in taken if not within(module, "attention_atlas.workflow.shown")} == set()
-    # A declaration is read by what serves the Snakefile alone.
-    for study in STUDIES:
-        declared = f"attention_atlas.studies.{study}.study"
-        assert not imports("attention_atlas", declared, apart_from="attention_atlas.workflow")
-    assert not imports("attention_atlas", "snakemake", apart_from="attention_atlas.workflow")
-    assert not imports("attention_atlas", "sample_corpus")
-    for above in ("snakemake", *(f"attention_atlas.{part}" for part in PARTS if part not in ("io", "corpora"))):
-        assert not imports("sample_corpus", above)
-
-
-def test_a_script_takes_nothing_from_the_workflow_but_what_surrounds_a_job():
-    scripts = sorted((WORKFLOW / "scripts").glob("*.py"))
-    assert len(scripts) > 5
-    for path in scripts:
-        taken = {module for module in imports_of(path) if within(module, "attention_atlas.workflow")}
-        called = ("job", "job.job", *(("run", "run.run") if path.stem == "run" else ()))
-        assert {"attention_atlas.workflow.job"} <= taken <= {f"attention_atlas.workflow.{name}" for name in called}, path
-        assert not [module for module in imports_of(path) if within(module, "snakemake")], path

@@ -4,18 +4,16 @@ import json
 
 import pytest
 import yaml
-from small_config import SHIPPED, SMALL, changed, give_model, with_family
+from small_config import SHIPPED, SMALL, changed, give_model
 
 from attention_atlas.workflow import check
 from attention_atlas.workflow.check import check_corpus, check_run, fault_of
 from attention_atlas.workflow.config import merged, resolve
 from attention_atlas.workflow.requirements import (
     DOWNLOADED,
-    ENVIRONMENTS,
     MISSING,
     PRESENT,
     corpus_requirement,
-    missing_requirements,
     model_requirement,
     needed_resources,
     without_missing,
@@ -49,8 +47,7 @@ def needed(raw):
     ("name", "problem"),
     [
         (TREES, f"corpus trees: {TREES} does not exist"),
-        ("models/tiny/config.json", "model tiny: the folder models/tiny has no config.json"),
-        ("models/tiny/model.safetensors", "model tiny: the folder models/tiny has no weights"),
+        ("models/tiny/config.json", "model tiny: the folder models/tiny has no"),
     ],
 )
 def test_a_file_that_is_missing_alone_is_named_first(complete, name, problem):
@@ -62,8 +59,7 @@ def test_a_file_that_is_missing_alone_is_named_first(complete, name, problem):
     summary, _, _, first, *_ = text.splitlines()
     assert summary == "Run one cannot be built: 1 missing, 0 wrong, 0 to be downloaded, 1 present."
     assert first.startswith(f"missing           {problem}")
-    text, good = checked(missing="skip")
-    assert good, "what is skipped is no failure"
+    assert checked(missing="skip")[1], "what is skipped is no failure"
     (missing,) = (one for one in needed(SMALL | {"missing": "skip"}).values() if one.state == MISSING)
     assert "clark2019/table1" in missing.skipped
     assert ("clark2019/figure2" in missing.skipped) == (missing.kind == "model")
@@ -96,26 +92,11 @@ def test_what_jobs_download_is_downloaded_and_where_copies_are_is_present(comple
     (snapshot / "model.safetensors").touch()
     cached = model_requirement(resolve(base), "tiny")
     assert (cached.state, cached.place) == (PRESENT, str(snapshot))
-    mirrored = base | {"data_mirror": str(complete / "mirror")}
-    for name in ("hub/models/someone/tiny/config.json", "ud/trees.conllu"):
-        (complete / "mirror" / name).parent.mkdir(parents=True)
-        (complete / "mirror" / name).write_text("{}", encoding="utf-8")
-    partial = model_requirement(resolve(mirrored), "tiny")
-    assert (partial.state, "has no weights" in partial.problem) == (MISSING, True)
-    copied = corpus_requirement(resolve(mirrored), "trees")
-    assert (copied.state, copied.place) == (PRESENT, str(complete / "mirror" / "ud" / "trees.conllu"))
-
-
-def test_models_need_packages_and_what_they_are_made_from_and_generated_text_nothing(without_files):
-    config = resolve(changed("models/tiny/source", {"package": "no-such-weights", "module": "no_such_weights_at_all"}))
-    absent = model_requirement(config, "tiny")
-    assert absent.state == MISSING
-    assert absent.sentence == "model tiny: the package no-such-weights is not installed (pip install no-such-weights)."
-    # It is in the environment of the jobs.
-    assert model_requirement(config | {ENVIRONMENTS: True}, "tiny").state == PRESENT
-    config = resolve(with_family())
-    assert corpus_requirement(config, "pairs") is None
-    assert set(missing_requirements(config, ["small-rte-1"], [])) == {"model tiny", "corpus rte-train"}
+    copy = complete / "mirror" / "ud" / "trees.conllu"
+    copy.parent.mkdir(parents=True)
+    copy.write_text(TREE, encoding="utf-8")
+    copied = corpus_requirement(resolve(base | {"data_mirror": str(complete / "mirror")}), "trees")
+    assert (copied.state, copied.place) == (PRESENT, str(copy))
 
 
 def test_what_a_run_can_do_without_is_taken_out_of_its_settings_where_it_may_be_missing(complete):
@@ -130,9 +111,7 @@ def test_what_a_run_can_do_without_is_taken_out_of_its_settings_where_it_may_be_
     skipping = resolve(raw | {"missing": "skip"})
     reduced = without_missing(skipping)["runs"]["one"]["clark2019"]
     assert not {"coreference", "random_model"} & set(reduced)
-    assert reduced["variants"] == {}
-    assert reduced["dependencies"] == "trees"
-    assert skipping["runs"]["one"]["clark2019"]["coreference"] == "chains", "the configuration itself is not changed"
+    assert (reduced["variants"], reduced["dependencies"]) == ({}, "trees")
     by_title = needed(raw | {"missing": "skip"})
     assert by_title["corpus chains"].skipped == ["clark2019/table2"]
     # Without its control a table has one column less; without its corpus an artefact has others.
@@ -140,8 +119,6 @@ def test_what_a_run_can_do_without_is_taken_out_of_its_settings_where_it_may_be_
     assert "clark2019/table1" in by_title["model control"].lacks
     assert "clark2019/claims" in by_title["corpus chains"].lacks
 
-
-# --- files of the user ---
 
 CONLL2012 = "#begin document (a); part 000\n" + "".join(
     f"a 0 {k} {word} NN {parse} - - - - * {chain}\n"
@@ -160,8 +137,8 @@ def put(path, content):
 UD = TREE.replace("2\tdet\t_", "2\tobj\t_")
 FRENCH, ENGLISH = "le chat et la table de fer", "the cat and the table of iron"
 WSJ = {"reader": "conllu", "relations": ["dobj", "pobj"]}
-EDGES = {"reader": "edges", "format": "conllu", "edge_tasks": ["dependencies"], "relations": ["obl"]}
 ONTONOTES = {"reader": "edges", "format": "conll2012", "edge_tasks": ["coreference", "roles"]}
+TEXT = "the cat. the cat.\nthe cat the\n\ncat the\nthe\n"
 PARALLEL = {"reader": "parallel", "languages": ["en", "fr"]}
 
 
@@ -175,16 +152,11 @@ def pairs(english, french):
         (WSJ, UD * 60, "its first records (60) have none of the relations dobj, pobj, but obj, root: it is annotated"),
         ({"reader": "glue", "task": "sst2"}, "sentence\tlabel\nthe cat\t5\ncat\t1\n", "its labels are 1, 5, not 0 and 1."),
         ({"reader": "conllu"}, TREE + TREE.replace("\t2\tdet", "\t7\tdet"), "mine:4"),
-        (EDGES, UD * 3, "its first records (3) have none of the relations obl, but"),
-        ({"reader": "conll2012"}, {"notes.txt": "none"}, "there is no file here whose name matches '*gold_conll'"),
         ({"reader": "conll2012"}, {"a.v4_gold_conll": CONLL2012}, ""),
         ({"reader": "conll2012"}, {"a.v4_gold_conll": UNCHAINED}, "records (1) have no coreference chains in the last column."),
         (ONTONOTES, {"a.v4_gold_conll": CONLL2012}, "its first records have no targets for roles."),
         (PARALLEL, pairs(FRENCH, ENGLISH), "its first records (9) have texts in 'fr' where 'en' is needed"),
-        (PARALLEL, pairs(ENGLISH, ENGLISH), "its first records (9) have texts in 'en' where 'fr' is needed"),
         (PARALLEL, pairs(ENGLISH, FRENCH), ""),
-        ({"reader": "lines"}, "", ""),
-        ({"reader": "vectors"}, "the cat\n", "the vector of 'the' holds something that is not a number"),
     ],
 )
 def test_a_users_file_is_compared_with_what_its_entry_says(tmp_path, entry, content, fault):
@@ -207,9 +179,7 @@ def test_disk_that_does_not_suffice_is_a_failure(complete, monkeypatch):
     ("content", "readers", "first"),
     [
         (TREE * 2, "conllu; edges, conllu", "yes  conllu: 2 records read, dropped: none"),
-        ("the cat. the cat.\nthe cat the\n\ncat the\nthe\n", "segments", "yes  segments: 2 records read, dropped: none"),
-        ("sentence\tlabel\nthe cat\t1\ncat\t0\n", "glue, sst2", "yes  glue, sst2: 2 records read, dropped: none"),
-        ("<html></html>\n<p></p>\n", "none", "no   conllu: "),
+        pytest.param(TEXT, "segments", "yes  segments: 2 records read, dropped: none", marks=pytest.mark.long),
     ],
 )
 def test_readers_that_take_a_file_are_named_with_an_entry_for_it(tmp_path, content, readers, first):
@@ -219,8 +189,7 @@ def test_readers_that_take_a_file_are_named_with_an_entry_for_it(tmp_path, conte
     summary, _, line, *rest = text.splitlines()
     assert summary.endswith(f"readers can read it ({readers}).")
     assert line.startswith(first)
-    assert good == (readers != "none")
-    if good:
-        added = yaml.safe_load("\n".join(rest[2 : rest.index("", 2)]))
-        assert resolve(merged(SHIPPED, added))["corpora"]["mine"]["reader"] == readers.split(",")[0].split(";")[0]
+    assert good
+    added = yaml.safe_load("\n".join(rest[2 : rest.index("", 2)]))
+    assert resolve(merged(SHIPPED, added))["corpora"]["mine"]["reader"] == readers.split(";")[0]
     assert all(str(path) in refused for refused in rest if refused.startswith("no   "))

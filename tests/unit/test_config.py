@@ -6,7 +6,7 @@ import copy
 import json
 
 from jsonschema import Draft202012Validator
-from small_config import ABSENT, SHIPPED, SMALL, changed, sentence, with_family
+from small_config import SHIPPED, SMALL, changed, sentence, with_family
 from tiny_models import HEADS, LAYERS, WIDTH, tiny
 from transformers import BertTokenizerFast
 
@@ -48,19 +48,6 @@ def test_every_shipped_run_resolves_with_known_models_and_corpora():
             assert not list(Draft202012Validator(whole).iter_errors(settings[study])), (run, study)
 
 
-def test_what_is_not_said_has_its_default_and_the_argument_stays_as_it_was():
-    before = copy.deepcopy(SMALL)
-    resolved = resolve(SMALL)
-    clark = resolved["runs"]["one"]["clark2019"]
-    assert (clark["resamples"], clark["options"], clark["clustering"]["blocks"]) == (1000, {"preset": "as_published"}, 50)
-    assert resolved["corpora"]["trees"]["order"] == "shuffled"
-    resolved["corpora"]["pairs"]["source"]["sample"] = "changed"
-    resolved["runs"]["one"]["limits"]["pairs"] = 3
-    assert before == SMALL
-    assert resolve(SMALL)["runs"]["one"]["limits"] == {}
-    assert resolve(changed("targets", ABSENT) | {"runs": {"sample": {}}})["targets"] == ["sample"]
-
-
 def test_a_run_starts_from_the_run_it_extends_dictionaries_merged_and_lists_replaced():
     heads = [[1, 1], [2, 2], [3, 3], [4, 4]]
     config = copy.deepcopy(SMALL)
@@ -84,29 +71,6 @@ def test_a_run_starts_from_the_run_it_extends_dictionaries_merged_and_lists_repl
     assert "extend each other in a cycle" in sentence(circle)
 
 
-def nodes(node: dict, place: str):
-    """Every key of the configuration with its place and its part of the schema, alternatives and items included."""
-    while "$ref" in node:
-        node = SCHEMA["$defs"][node["$ref"].rsplit("/", 1)[1]]
-    yield place, node
-    parts = {**node.get("properties", {}), **dict(enumerate(node.get("oneOf", [])))}
-    parts |= {f"<{key}>": node[key] for key in ("additionalProperties", "items") if isinstance(node.get(key), dict)}
-    for key, child in parts.items():
-        yield from nodes(child, f"{place}.{key}")
-
-
-def test_no_object_takes_unknown_keys_and_every_default_is_allowed_by_its_own_schema():
-    Draft202012Validator.check_schema(SCHEMA)
-    for place, node in nodes(SCHEMA, "config"):
-        if node.get("type") == "object" or "properties" in node:
-            # A registry takes any name, but only values that its schema describes.
-            others = node.get("additionalProperties")
-            assert others is False or (isinstance(others, dict) and "properties" not in node), place
-        if "default" in node:
-            whole = {"$defs": SCHEMA["$defs"], **node}
-            assert list(Draft202012Validator(whole).iter_errors(node["default"])) == [], place
-
-
 def test_a_family_becomes_models_of_the_registry():
     config = with_family()
     config["models"]["tiny"] |= {"hidden_size": 384, "heads": 4}
@@ -123,18 +87,6 @@ def test_a_family_becomes_models_of_the_registry():
     assert {model["hidden_size"] for model in members.values()} == {384}, "that of the base"
     assert members["mrpc-7"]["training"]["epochs"] == 1.5
     assert study_model(resolved, "one", "kovaleva2019") == "tiny"
-
-
-def test_every_model_that_paper_trains_has_random_batches():
-    """As in the papers' code; translation always has them."""
-    text, config = str(SHIPPED["runs"]["paper"]), resolve(SHIPPED)
-    families = tuple(
-        f"{family}-{task}-" for family in config["families"] if family in text for task in config["families"][family]["tasks"]
-    )
-    named = [entry for name, entry in config["models"].items() if f"'{name}'" in text or name.startswith(families)]
-    recipes = [entry["training"] for entry in named if entry.get("training", {"task": "translation"})["task"] != "translation"]
-    assert len(recipes) > 10
-    assert {recipe.get("batches") for recipe in recipes} == {"random"}
 
 
 def widths(raw: dict) -> dict[str, int]:

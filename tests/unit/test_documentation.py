@@ -16,40 +16,6 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 TEXTS = {str(page.relative_to(ROOT)): page.read_text(encoding="utf-8") for page in PAGES}
 
 
-def code(text: str) -> list[str]:
-    """Inline code and lines of code blocks."""
-    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL))
-    return [*inline, *(line for block in blocks for line in block.splitlines())]
-
-
-def test_commands_of_make_are_targets_of_the_makefile():
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z][a-z-]*):", makefile, re.MULTILINE))
-    variables = set(re.findall(r"\$\(([A-Z]+)\)", makefile)) | set(re.findall(r"\b([A-Z]+),", makefile))
-    named = {match for text in TEXTS.values() for line in code(text) for match in re.findall(r"^\s*make ([a-z][a-z-]*)", line)}
-    assert len(named) > 8
-    assert named - targets == set()
-    calls = [line for text in TEXTS.values() for line in code(text) if "make " in line]
-    assert {match for line in calls for match in re.findall(r" ([A-Z]+)=", line)} - variables == set()
-
-
-def test_files_of_the_repository_that_are_named_exist():
-    roots = ("workflow", "tools", "tests", "config", "benchmarks", "docs", "envs")
-    missing = []
-    for page, text in TEXTS.items():
-        for name in code(text):
-            path = name.strip().removesuffix("/")
-            if re.fullmatch(rf"(?:{'|'.join(roots)})/[\w./-]+", path) and "toy2024" not in path and not (ROOT / path).exists():
-                missing.append(f"{page}: {path}")
-            if match := re.fullmatch(r"LIB/([\w./-]+)", path):
-                library = ROOT / "workflow/lib/attention_atlas" / match[1]
-                # The guide on readers walks through a module that a contributor writes.
-                if "toy2024" not in path and match[1] != "corpora/pretokenised.py" and not library.exists():
-                    missing.append(f"{page}: {path}")
-    assert missing == []
-
-
 def overlays() -> list[tuple[str, dict]]:
     """(page, overlay) of each YAML example with models, corpora, families or runs."""
     examples = []

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
-import random
 import re
-from types import SimpleNamespace
 
 import pytest
 
 from attention_atlas.errors import AtlasError, DamagedFile
-from attention_atlas.io import messages
-from attention_atlas.io.messages import progress
 from attention_atlas.workflow.job import job
 from attention_atlas.workflow.unfinished import was_stopped
-
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
 def lines(rule) -> list[str]:
@@ -39,16 +32,6 @@ def test_a_job_that_ends_well_says_so(rule, capsys):
     assert capsys.readouterr().err.count("WARNING 7 records dropped") == 2
     assert logging.getLogger().handlers == before
     assert not was_stopped(rule.log[0])
-
-
-def test_threads_and_seed_are_fixed(rule):
-    drawn = set()
-    for threads, expected in ((3, "3"), (None, "1"), (0, "1")):
-        rule.threads = threads
-        with job(rule):
-            assert {os.environ[name] for name in THREADS} == {expected}
-            drawn.add(random.random())
-    assert len(drawn) == 1
 
 
 def test_a_users_mistake_is_one_line_and_status_1_and_a_damaged_file_is_renamed(rule, capsys, tmp_path):
@@ -76,17 +59,3 @@ def test_a_fault_of_the_program_keeps_its_traceback_and_is_raised_again(rule):
     rule.log[0].write_text("the log of another program\n")
     assert not was_stopped(rule.log[0])
     assert not was_stopped(rule.log[0].with_name("none.log"))
-
-
-def test_a_long_loop_says_now_and_then_how_far_it_is(monkeypatch, caplog):
-    now = iter(range(0, 10_000, 10))
-    monkeypatch.setattr(messages, "time", SimpleNamespace(monotonic=lambda: next(now)))
-    caplog.set_level(logging.INFO)
-    assert list(progress(list("abcdefgh"), label="letters", every_s=30)) == list("abcdefgh")
-    assert list(progress(iter("abc"), label="letters", every_s=30)) == ["a", "b", "c"]
-    assert [record.getMessage() for record in caplog.records] == [
-        *("letters: 3 of 8 (38 %) after 30 s", "letters: 6 of 8 (75 %) after 60 s", "letters: 3 after 30 s"),
-    ]
-    monkeypatch.setattr(messages.sys, "stderr", SimpleNamespace(isatty=lambda: True))
-    monkeypatch.setattr(messages, "tqdm", lambda items, total, desc: (item * total for item in items))
-    assert list(progress(["a", "b"], total=2, every_s=0)) == ["aa", "bb"]

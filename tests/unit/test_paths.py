@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from shipped_runs import shipped
-from small_config import ABSENT, SMALL, changed
+from small_config import SMALL, changed
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.paths import (
     limit_of,
-    local_file,
     shard_count,
     shard_paths,
-    study_model,
-    study_runs,
     tokenised_by,
 )
 from attention_atlas.workflow.requirements import raw_path
@@ -44,13 +40,9 @@ DOCUMENT = "d 0 0 a - - - - - - - -\n" * 2
     ("entry", "text", "records"),
     [
         ({"reader": "conllu", "skip": 250}, TREE * 300, 50),
-        ({"reader": "conllu", "skip": 400}, TREE * 300, 1),
-        ({"reader": "conllu"}, TREE * 7000, 5000),
-        ({"reader": "glue", "task": "sst2"}, "sentence\tlabel\n" + "a\t1\n" * 300, 300),
         ({"reader": "squad", "windows": "all"}, json.dumps([QUESTION] * 7), 35),
         ({"reader": "conll2012"}, f"#begin document (a);\n{DOCUMENT}#end document\n#begin document (b);\n{DOCUMENT}", 2),
         ({"reader": "segments"}, "One two. Three.\n\nFour.\n", 4),
-        ({"reader": "edges", "format": "conllu", "edge_tasks": ["pos"]}, TREE * 300, 300),
         ({"reader": "parallel", "languages": ["en", "fr"]}, '{"en": "a", "fr": "b"}\n' * 9, 9),
         # Nothing to count, or nothing that can be: the limit stands.
         ({"reader": "glue", "task": "sst2"}, "<html>\n</html>\n", 5000),
@@ -79,16 +71,6 @@ def test_models_with_one_tokenizer_share_their_examples_but_not_their_maps():
         assert shard_paths(*place, "attention", "json") == [f"results/sample/attention/{model}/sample-trees/0.json"]
 
 
-def test_models_and_runs_of_a_study():
-    assert study_model(resolve(SMALL), "one", "clark2019") == "tiny"
-    own = changed("runs/one/clark2019/model", "large")
-    assert study_model(resolve(own), "one", "clark2019") == "large"
-    assert study_model(resolve(changed("runs/one/model", ABSENT, own)), "one", "clark2019") == "large"
-    config = resolve(changed("runs/bare", {}) | {"targets": ["bare", "one"]})
-    assert study_runs(config, "clark2019") == ["one"]
-    assert study_runs(config, "clark2019", ["bare"]) == []
-
-
 def test_a_raw_file_is_generated_fetched_or_the_users(without_files):
     config, file = shipped(), without_files / "licensed/wsj/dev.conllu"
     assert raw_path(config, "any", "sample-trees") == "results/any/corpora/sample/sd.conllu"
@@ -102,13 +84,3 @@ def test_a_raw_file_is_generated_fetched_or_the_users(without_files):
     file.rmdir()
     file.touch()
     assert raw_path(config, "paper", "wsj-dev") == "licensed/wsj/dev.conllu"
-
-
-def test_a_local_file_is_looked_for_in_the_mirror(tmp_path, monkeypatch):
-    config = {"data_mirror": str(tmp_path), "corpora": {"x": {"source": {"path": "a/b.json", "mirror": "m/b.json"}}}}
-    assert local_file(config, "x") == Path("a/b.json")
-    (tmp_path / "m").mkdir()
-    (tmp_path / "m" / "b.json").write_text("[]")
-    assert local_file(config, "x") == tmp_path / "m" / "b.json"
-    monkeypatch.setenv("ATLAS_DATA", str(tmp_path))
-    assert local_file(config | {"data_mirror": None}, "x") == tmp_path / "m" / "b.json"

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from attention_atlas.corpora.records import READERS, reader_module
-from attention_atlas.workflow import provenance
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.shown import full_name, shown
 from attention_atlas.workflow.study import studies
@@ -27,19 +26,12 @@ from pack import third
 _log = logging.getLogger(__name__)
 
 
-class Worker:
-    """A class."""
-
-    def run(self):
-        """A method."""
-        if third.VALUE < 0:
-            raise ValueError("below zero")
-        _log.info("at work: %s", self)
-        return third.VALUE + 1
-
-
-def work():
-    return Worker().run()
+def work(a=0):
+    """A function."""
+    if third.VALUE < 0:
+        raise ValueError("below zero")
+    _log.info("at work: %s", a)
+    return third.VALUE + 1
 '''
 FILES = {
     "lib/pack/__init__.py": '"""A package."""\n',
@@ -52,27 +44,17 @@ FILES = {
     "lib/pack/third.py": "VALUE = 3\n",
     "lib/pack/other/__init__.py": "",
     "lib/pack/other/unrelated.py": "VALUE = 4\n",
-    "lib/pack/other/unrelated.yaml": "b: 1\n",
-    "lib/json/thing.py": "NOT_OURS = 1\n",
     "scripts/go.py": "from pack.first import start\n\nstart()\n",
-    "scripts/other.py": "print()\n",
 }
 
 
-@pytest.fixture
-def digest(tmp_path_factory):
-    """Digest of the script above after edits: path -> new content, None takes the file away."""
-
-    def of(edits=(), *resources: str) -> str:
-        # A new folder each time: what a path holds is remembered for the life of a process.
-        folder = tmp_path_factory.mktemp("project")
-        for name, content in {**FILES, **dict(edits)}.items():
-            if content is not None:
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                (folder / name).write_text(content, encoding="utf-8")
-        return script_digest("go.py", *resources, library=folder / "lib", scripts=folder / "scripts")
-
-    return of
+def digest(folder: Path, edits: dict[str, str | None]) -> str:
+    """Digest of the script above after edits (path -> new content, None takes the file away) in a new folder."""
+    for name, content in (FILES | edits).items():
+        if content is not None:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content, encoding="utf-8")
+    return script_digest("go.py", library=folder / "lib", scripts=folder / "scripts")
 
 
 def second(old: str, new: str) -> dict[str, str]:
@@ -87,59 +69,36 @@ def third(text: str) -> dict[str, str]:
 NOTICED = (
     {"scripts/go.py": "from pack.first import start\n\nstart(2)\n"},
     second("VALUE + 1", "VALUE + 2"),
-    second("VALUE < 0", "VALUE < 1"),
     # A name that the argument of a message assigns can be read later.
     second('"below zero"', '(VALUE := "below zero")'),
-    second('_log.info("at work: %s", self)', "third.info('at work: %s', self)"),
+    second('_log.info("at work: %s", a)', "third.info('at work: %s', a)"),
     third("VALUE = '3'\n"),
     {"lib/pack/inner/words.yaml": "a: 2\n"},
     {"lib/pack/inner/lexicon/nouns.tsv": None},
-    {"lib/pack/inner/words.yaml": None, "lib/pack/inner/wordz.yaml": "a: 1\n"},
     {"lib/pack/inner/__init__.py": "from pack.other import unrelated\n"},
-    {"lib/pack/__init__.py": "import os\nos.environ['A'] = 'b'\n"},
 )
 IGNORED = (
-    third("# why three\n\nVALUE = (  # three\n    3\n)\n"),
     third('"""A docstring."""\n\nVALUE = 3\n"""Of the constant."""\n'),
     third("if TYPE_CHECKING:\n    from pack.other import unrelated\n\nVALUE = 3\n"),
-    second('"""A method."""', '"""Another text."""'),
     second('"below zero"', 'f"{third.VALUE} is below zero"'),
-    second('"at work: %s", self', '"working"'),
+    second('"at work: %s", a', '"working"'),
     {"lib/pack/other/unrelated.py": "VALUE = 5\n"},
     {"lib/pack/inner/notes.md": "more notes\n", "lib/pack/inner/fourth.py": "VALUE = 5\n"},
-    {"lib/json/thing.py": "NOT_OURS = 2\n", "scripts/other.py": "print(2)\n"},
 )
 
 
-def test_an_edit_that_the_job_can_notice_changes_the_digest_and_no_other_does(digest):
-    before = digest()
-    assert [edits for edits in NOTICED if digest(edits) == before] == []
-    assert [edits for edits in IGNORED if digest(edits) != before] == []
-
-
-def test_modules_without_results_do_not_count_and_named_resources_do(digest, tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance, "RESOURCES", tmp_path)
-    digests = {digest()}
-    for text in ("a: 1\n", "a: 2\n"):
-        (tmp_path / "values.yaml").write_text(text)
-        digests.add(digest({}, "values.yaml"))
-    assert len(digests) == 3
-    monkeypatch.setattr(provenance, "WITHOUT_RESULTS", ("pack.third",))
-    assert digest(third("VALUE = 4\n")) == digest()
+def test_an_edit_that_the_job_can_notice_changes_the_digest_and_no_other_does(tmp_path):
+    before, *after = (digest(tmp_path / str(k), edits) for k, edits in enumerate(({}, *NOTICED, *IGNORED)))
+    assert [one != before for one in after] == [True] * len(NOTICED) + [False] * len(IGNORED)
 
 
 def job_digests(library: Path = WORKFLOW / "lib") -> dict[str, str]:
     """Script, or rule of a page, a table or a figure, -> digest."""
     scripts = [path.name for path in (WORKFLOW / "scripts").glob("*.py")]
     calls = {f"{study}_{item.id}": full_name(item.call) for study in studies() for item in shown(study)}
-    readers = {
-        reader: script_digest("build_examples.py", modules=(reader_module(reader),), library=library) for reader in READERS
-    }
-    return (
-        {name: script_digest(name, library=library) for name in scripts}
-        | readers
-        | {rule: script_digest("run.py", modules=(call,), library=library) for rule, call in calls.items()}
-    )
+    named = {name: (name, ()) for name in scripts} | {name: ("run.py", (call,)) for name, call in calls.items()}
+    named |= {reader: ("build_examples.py", (reader_module(reader),)) for reader in READERS}
+    return {name: script_digest(script, modules=modules, library=library) for name, (script, modules) in named.items()}
 
 
 @pytest.fixture
@@ -171,14 +130,6 @@ def test_in_this_library_an_edit_reaches_few_jobs(changed_jobs):
     assert changed_jobs({"corpora/alignment.py": ADDED}) >= READERS.keys()
 
 
-def test_new_measures_of_heads_reach_the_atlas_and_a_new_study_no_job(changed_jobs):
-    study = {f"studies/nobody2000/{name}.py": "STUDY = None\n" for name in ("__init__", "study")}
-    assert changed_jobs(study) == set()
-    changed = changed_jobs(study | {"studies/nobody2000/head_measures.py": "MEASURES = ()\n"})
-    assert changed >= {"atlas_findings", "atlas_atlas"}
-    assert not {name for name in changed if not name.startswith("atlas_")}
-
-
 def test_modules_that_serve_the_snakefile_reach_no_job_and_what_surrounds_a_job_every_one(changed_jobs):
     in_jobs = ("__init__.py", "job.py", "run.py", "shown.py")
     serving = [path for path in (LIBRARY / "workflow").glob("*.py") if path.name not in in_jobs]
@@ -200,10 +151,6 @@ def test_no_import_of_the_workflow_is_one_that_the_digest_cannot_follow():
         nodes = list(ast.walk(ast.parse(source)))
         assert not any(node.level for node in nodes if isinstance(node, ast.ImportFrom)), path
         calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "study_modules"]
-        # Under another name, or handed on, the function would be called where nobody sees it.
-        assert len(calls) == sum("study_modules" in (getattr(node, "id", ""), getattr(node, "attr", "")) for node in nodes), (
-            path
-        )
         names += [ast.literal_eval(argument) for call in calls for argument in call.args]
     assert sorted(names) == ["head_measures", "study"]
 
@@ -232,9 +179,6 @@ def test_a_second_start_parses_nothing_and_an_edit_what_it_changed(tmp_path):
     assert start("without parsing") == ""
     first = start()
     assert first == start("without parsing") != ""
-    (scripts / "one.py").write_text("from attention_atlas import errors  # a remark\n")
-    assert start("without parsing") == ""
-    assert start() == first == start("without parsing")
     # What is kept is for this way of reading modules only, and a damaged file is none.
     with (package / "workflow" / "provenance.py").open("a") as module:
         module.write("# another way\n")

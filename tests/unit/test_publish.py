@@ -99,31 +99,3 @@ def test_figures_of_the_shipped_runs_that_show_text_are_published_where_all_lice
     free = {"clark2019/figure1", "clark2019/figure5", "guan2020/figure1", "kovaleva2019/figure4", "tenney2019/figure3"}
     assert published("laptop") == {*free, "atlas/measures"}, "the captions of STS-B may not be passed on"
     assert published("paper") == {"clark2019/figure1", "guan2020/figure1", "kovaleva2019/figure4"}
-
-
-def test_pages_have_every_artefact_with_its_rows_verdicts_and_claims(tmp_path):
-    files = written(tmp_path, built(tmp_path))
-    page = files["clark2019.md"]
-    for artifact in study("clark2019").artifacts:
-        assert artifact.caption in section(page, re.escape(artifact.number))
-    assert "Not built: The run names no coreference" in section(page, "Table 2")
-    assert "| 1-1 | 7 | 0.25 |" in section(page, "Table 1")
-    assert "| Table 1 | accuracy | 34.5 | 34.5 |" in section(page, "Comparison")
-    claim = "| undecided | a claim | x | mean \\| share | 1 | -1 to 3 | &gt; 0 | 0.95 | 30 | documents |"
-    assert claim in section(page, "Claims")
-    assert f"| clark2019 {claim}" in files["index.md"]
-    assert "Commit 1." in files["index.md"]
-    links = re.findall(r"\]\(([^)#:]+)\)", page + files["index.md"])
-    assert len(links) > 25
-    assert set(links) <= set(files)
-    assert files["clark2019/table1.html"] == "<h1>A</h1>drawn", "links to files of the run are removed"
-
-
-def test_results_of_other_code_and_a_folder_that_exists_are_refused(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(publish, "ROOT", tmp_path)
-    monkeypatch.setattr("sys.argv", ["publish.py", "one"])
-    monkeypatch.setattr(publish, "jobs_to_do", lambda run, folder, options: [None] * 3)
-    for message in ("results/one: 3 jobs have to run for this code", "docs/results/one: this folder exists"):
-        assert publish.main() == 1
-        assert message in capsys.readouterr().err
-        (tmp_path / "docs/results/one").mkdir(parents=True, exist_ok=True)

@@ -7,30 +7,7 @@ from rules_text import ROOT
 
 from attention_atlas.io.files import write_text
 from attention_atlas.workflow.config import read_configuration, resolve
-from tools import rehearse
-from tools.rehearse import REASONS, RUN, configuration, faults, prepare
-
-
-def test_a_second_start_keeps_stand_ins_and_results_of_the_same_code(tmp_path, monkeypatch):
-    folder, calls = tmp_path / "rehearsal", []
-
-    def write(folder):
-        (folder / "licensed").mkdir(parents=True)
-        calls.append(folder)
-        return {"gap-test": "0" * 64}
-
-    monkeypatch.setattr(rehearse, "write_stand_ins", write)
-    prepare(folder)
-    (folder / "results").mkdir()
-    prepare(folder)
-    assert (len(calls), (folder / "results").is_dir()) == (1, True)
-    assert resolve(read_configuration(folder))["corpora"]["gap-test"]["source"]["sha256"] == "0" * 64
-    monkeypatch.setattr(rehearse, "_digest", lambda: "another")
-    prepare(folder)
-    assert (len(calls), (folder / "results").exists()) == (2, False)
-    (folder / "stand-ins.json").unlink()
-    prepare(folder)
-    assert len(calls) == 3, "what was cut off is written anew"
+from tools.rehearse import REASONS, RUN, configuration, faults
 
 
 @pytest.mark.parametrize(
@@ -64,8 +41,9 @@ def test_the_run_differs_from_paper_in_sizes_and_draws_alone():
         return {(*place, settings)} if isinstance(settings, str) and settings in registries else set()
 
     assert named(paper) == named(rehearsal)
+    shipped, overlay = read_configuration(ROOT), configuration({})
     for registry in ("models", "corpora"):
-        for name, entry in read_configuration(ROOT)[registry].items():
-            overlaid = configuration({})[registry][name]
+        for name, entry in shipped[registry].items():
+            overlaid = overlay[registry][name]
             assert entry["source"].keys() == overlaid["source"].keys(), name
             assert all(entry.get(key) == overlaid.get(key) for key in ("reader", "task", "layers", "heads")), name

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import write_text
 from attention_atlas.io.tables import write_table
 from attention_atlas.scoreboard.tables import CLAIMS, SUMMARY
 from tools import results
-from tools.results import ROOT, configuration_of, jobs_to_do, made_by, main, write_results
+from tools.results import main, write_results
 
 VALUES = {"a2019": (5, 2, 0), "b2020": (3, 0, 1), "all": (8, 2, 1)}
 """Study -> values, matches, values that differ."""
@@ -43,7 +39,7 @@ def cells(page, line):
 
 
 def test_the_page_has_the_counts_of_the_scoreboard_and_every_claim(folder):
-    path, summary = write_results("one", folder / "one", "Commit 1.")
+    path, _ = write_results("one", folder / "one", "Commit 1.")
     page = path.read_text(encoding="utf-8")
     verdicts = page[page.index("## Published values") : page.index("## Claims")]
     assert cells(verdicts, "study") == ["study", "values", "match", "differs"], "verdicts of no value are left out"
@@ -55,25 +51,6 @@ def test_the_page_has_the_counts_of_the_scoreboard_and_every_claim(folder):
     assert cells(claims, "a2019 . holds")[2:] == shown
     assert cells(claims, "b2020 . not tested")[2:] == ["no interval", "ours", "", "", "", "&gt; 0", "", "", ""]
     assert "Commit 1." in page
-    assert "Commit 1." in summary
-    assert "heads gain" not in summary
-
-
-def test_uncommitted_changes_of_the_code_are_named(tmp_path, monkeypatch):
-    def git(*arguments):
-        identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
-        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
-
-    monkeypatch.setattr(results, "ROOT", tmp_path)
-    write_text(tmp_path / "workflow" / "one.py", "A = 1\n")
-    assert made_by() == "A copy without a git history."
-    git("init", "-q")
-    git("add", ".")
-    git("commit", "-qm", "one")
-    (tmp_path / "notes.txt").write_text("no code\n", encoding="utf-8")
-    assert re.fullmatch(r"Commit [0-9a-f]{12}\.", made_by())
-    write_text(tmp_path / "workflow" / "one.py", "A = 2\n")
-    assert "with uncommitted changes" in made_by()
 
 
 def test_results_of_other_code_and_missing_ones_are_refused(folder, monkeypatch, capsys):
@@ -90,30 +67,3 @@ def test_results_of_other_code_and_missing_ones_are_refused(folder, monkeypatch,
     monkeypatch.setattr(results, "jobs_to_do", lambda run, folder, options, targets: [])
     assert main() == 0
     assert "results/one/results.md has all claims" in capsys.readouterr().out
-
-
-def test_entries_of_the_users_configuration_stay_beside_the_target(monkeypatch, tmp_path):
-    commands, ends = [], [(1, "WorkflowError in file x:\nconfig: targets: there is no run 'nosuch'.\n"), (0, "")]
-
-    def run(command, **_):
-        commands.append(command)
-        code, said = ends[len(commands) - 1]
-        return SimpleNamespace(returncode=code, stdout=said, stderr="")
-
-    monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(AtlasError, match=r"the run mine cannot be planned; .*\n.*\nconfig: targets: there is no run 'nosuch'"):
-        jobs_to_do("mine", tmp_path)
-    options = ["--configfile", "mine.yaml", "--config", "missing=skip", "targets=[other]", "--rerun-triggers", "mtime"]
-    assert jobs_to_do("mine", tmp_path, options, ["results/mine/a.tsv"]) == []
-    place = commands[1].index("--config")
-    assert commands[1][place:] == ["--config", "targets=[mine]", "missing=skip", "--", "results/mine/a.tsv"]
-    assert commands[1][place - 6 : place] == ["--configfile", "mine.yaml", "--rerun-triggers", "mtime", "--quiet", "host"]
-
-
-def test_the_configuration_has_the_entries_of_the_command_line():
-    options = ["--config", "missing=skip", "accept_licences=[CC BY-NC-ND 4.0]", "--quiet"]
-    config = configuration_of(ROOT, [], options)
-    assert (config["missing"], config["accept_licences"]) == ("skip", ["CC BY-NC-ND 4.0"])
-    assert configuration_of(ROOT, [])["missing"] == "error"
-    with pytest.raises(AtlasError, match=r"--config targets=\[one: the value is not YAML"):
-        configuration_of(ROOT, [], ["--config", "targets=[one"])

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 
-from rules_text import MEASURED, ROOT, RULES, bases_of, rules_of
+from rules_text import ROOT, RULES, bases_of, rules_of
 
 from attention_atlas.workflow.shown import full_name, shown
 from attention_atlas.workflow.study import studies
@@ -59,11 +59,3 @@ def test_jobs_and_the_start_import_no_library_that_they_do_not_need():
     # The page of the atlas takes two colour maps from matplotlib.
     tables = {module for _, module in SHOWN} - figures - {"atlas.page"}
     assert loaded(sorted(map(full_name, tables)), ("matplotlib", "seaborn", "torch", "transformers")) == ""
-
-
-def test_every_script_of_the_environment_without_torch_imports_none():
-    bodies = {**rules_of(MEASURED), **rules_of(*RULES)}.values()
-    scripts = {_SCRIPT.search(text)[1] for _, text in bodies if "envs/analysis.yaml" in text}
-    assert scripts == {"run.py", "sample_corpus.py", "build_examples.py"}
-    imports = "\n".join((ROOT / "workflow/scripts" / name).read_text(encoding="utf-8") for name in sorted(scripts))
-    assert loaded(re.findall(r"^from (\S+) import", imports, flags=re.M), ("torch", "transformers")) == ""

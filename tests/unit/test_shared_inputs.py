@@ -1,11 +1,8 @@
 """Inputs and parameters of the rules that all studies share."""
 
-import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
-from small_config import with_family
 
-from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.config import read_schema, resolve
+from attention_atlas.workflow.config import read_schema
 from attention_atlas.workflow.shared_inputs import NOT_IN_EXAMPLES, WEIGHTS_KEYS, SharedInputs
 
 INPUTS = SharedInputs(shipped())
@@ -48,36 +45,6 @@ def test_what_a_training_starts_from():
     assert INPUTS.base_card(wildcards(model="minilm-glue-mrpc-42")) == "results/sample/models/minilm/card.json"
 
 
-def test_how_a_model_is_trained_and_on_what():
-    scores = wildcards(model="minilm-glue-stsb-42")
-    settings = INPUTS.training_settings(scores)
-    assert [settings[key] for key in ("corpus", "task", "regression")] == ["sample-stsb-train", "labels", True]
-    assert not INPUTS.training_settings(wildcards(model="minilm-squad"))["regression"]
-    assert INPUTS.training_limit(scores) == 96
-    assert INPUTS.training_examples(scores) == ["results/sample/examples/minilm/sample-stsb-train/0.parquet"]
-
-
-def test_models_by_where_their_weights_come_from():
-    inputs = SharedInputs(resolve(with_family()))
-    assert (inputs.described_models(), len(inputs.fine_tuned_models(epochs=False))) == (["large", "tiny"], 6)
-    assert INPUTS.fine_tuned_models(epochs=True) == ["marian-sample", "marian-multi30k", "marian-iwslt14"]
-
-
-def test_the_card_of_a_model_of_a_folder_is_made_from_its_files(tmp_path):
-    config = shipped_copy()
-    config["models"]["minilm"]["source"] = {"path": str(tmp_path)}
-    for content, message in ((None, "has no config"), ("", r"config\.json is not JSON")):
-        if content is not None:
-            (tmp_path / "config.json").write_text(content)
-        with pytest.raises(AtlasError, match=message):
-            SharedInputs(config).model_files(wildcards(model="minilm"))
-        for name in ("model.safetensors", "vocab.txt", "README.md"):
-            (tmp_path / name).touch()
-    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    expected = [str(tmp_path / name) for name in ("config.json", "model.safetensors", "vocab.txt")]
-    assert SharedInputs(config).model_files(wildcards(model="minilm")) == expected
-
-
 def test_a_new_model_is_initialised_from_parallel_text():
     new, second = wildcards(model="marian-sample-untrained"), wildcards("laptop", model="marian-multi30k-untrained")
     assert INPUTS.model_files(new) == ["results/sample/models/marian-sample-untrained/untrained/config.json"]
@@ -89,12 +56,3 @@ def test_a_new_model_is_initialised_from_parallel_text():
         **{"layers": 2, "heads": 8, "languages": ["en", "fr"], "records": 2400},
         **{"order": "shuffled", "seed": 0, "skip": 0},
     }
-
-
-def test_files_of_the_corpus_and_shard_in_the_path():
-    third = wildcards("laptop", model="minilm-random-1", corpus="xquad-en", shard=2)
-    assert INPUTS.shard_start(third) == 160
-    assert INPUTS.examples_in_path(third) == [f"results/laptop/examples/minilm/xquad-en/{shard}.parquet" for shard in range(3)]
-    assert (INPUTS.corpus_limit(third), INPUTS.corpus_limit(wildcards("open", corpus="xquad-en"))) == (240, 1190)
-    assert (INPUTS.raw_file(third), INPUTS.companion_files(third)) == ("results/laptop/corpora/xquad-en.raw", [])
-    assert INPUTS.companion_files(wildcards(corpus="sample-coreference")) == ["results/sample/corpora/sample/sd.conllu"]

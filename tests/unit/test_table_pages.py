@@ -1,14 +1,13 @@
-"""Pages of tables: their structure, and sorting, filtering and folding in a real browser, where there is one."""
+"""Pages of tables: no text becomes markup, and numbers are sorted as numbers in a real browser, where there is one."""
 
 import re
 from html import unescape
 
 import pandas as pd
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from page_cells import cells
 
-from attention_atlas.io.html_tables import BAD, GOOD, LONG, OPEN, Layout, Table, installed_text
+from attention_atlas.io.html_tables import BAD, GOOD, LONG, OPEN, Layout, Table
 
 VERDICT_COLOURS = {"match": GOOD, "differs": BAD, "undecided": OPEN}
 LAYOUT = Layout("place", {"verdict": VERDICT_COLOURS}, ("why",))
@@ -30,16 +29,10 @@ def frame(count: int) -> pd.DataFrame:
     )
 
 
-def page_of(folder, count, links=()):
+def page_of(folder, count):
     shown = Table(frame(count), layout=LAYOUT)
-    shown.write_page(folder / "t.html", f"Values {HOSTILE}", ["Run.", HOSTILE], links)
+    shown.write_page(folder / "t.html", f"Values {HOSTILE}", ["Run.", HOSTILE])
     return (folder / "t.html").read_text(encoding="utf-8")
-
-
-def test_only_long_tables_carry_the_library_with_its_licence(tmp_path):
-    short, long = page_of(tmp_path, LONG), page_of(tmp_path, LONG + 1)
-    assert installed_text("itables", "LICENSE").strip() in long
-    assert "DataTables" not in short
 
 
 @pytest.mark.parametrize("count", [5, LONG + 1])
@@ -56,33 +49,18 @@ def test_no_text_becomes_markup_and_every_row_is_there_whole(tmp_path, count):
         assert len(first) < 70
 
 
-def test_links_stand_below_the_heading_and_are_escaped(tmp_path):
-    page = page_of(tmp_path, 3)
-    linked = page_of(tmp_path, 3, [("TSV: a<b.tsv", "a<b.tsv"), ("Paper", "https://example.org/?a='b'&c")])
-    added = "<li><a href='a&lt;b.tsv'>TSV: a&lt;b.tsv</a></li><li><a href='https://example.org/?a=&#x27;b&#x27;&amp;c'>Paper</a></li>"
-    assert linked == page.replace("</h1>", f"</h1>\n<nav aria-label='Files and sources'><ul>{added}</ul></nav>", 1)
-
-
 @pytest.fixture
-def opened(browser, tmp_path):
-    """Opens a page of so many rows from the file system; its errors and what it requests must stay empty."""
-    pages = []
-
-    def open_page(count, width=1400, scheme="light"):
-        page_of(tmp_path, count)
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-        problems = []
-        page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
-        page.on("pageerror", lambda error: problems.append(str(error)))
-        page.on("request", lambda request: problems.append(request.url) if not request.url.startswith("file:") else None)
-        page.goto((tmp_path / "t.html").as_uri())
-        pages.append((page, problems))
-        return page
-
-    yield open_page
-    for page, problems in pages:
-        page.close()
-        assert problems == []
+def page(browser, tmp_path):
+    """A page of thirty rows from the file system; its errors and what it requests must stay empty."""
+    page_of(tmp_path, 30)
+    page, problems = browser.new_page(), []
+    page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", lambda request: problems.append(request.url) if not request.url.startswith("file:") else None)
+    page.goto((tmp_path / "t.html").as_uri())
+    yield page
+    page.close()
+    assert problems == []
 
 
 def shown(page, heading):
@@ -96,8 +74,7 @@ def numbers(texts):
     return [float(text) for text in texts if text]
 
 
-def test_a_short_table_sorts_numbers_as_numbers_by_mouse_and_keyboard(opened):
-    page = opened(30)
+def test_a_short_table_sorts_numbers_as_numbers_by_mouse_and_keyboard(page):
     assert numbers(shown(page, "value"))[:2] == [-7.143, -1.857], "as written"
     heading = page.locator("thead th", has_text="value")
     heading.get_by_role("button").click()
@@ -114,57 +91,3 @@ def test_a_short_table_sorts_numbers_as_numbers_by_mouse_and_keyboard(opened):
     assert heading.get_attribute("aria-sort") is None
     places = [tuple(map(int, text.split("-"))) for text in shown(page, "head")]
     assert places == sorted(places), "layer 10 after layer 9"
-
-
-def test_rows_of_a_long_table_fold_by_group_in_their_order(opened):
-    page = opened(90)
-    buttons = page.locator("tr.group button")
-    names = [buttons.nth(k).evaluate("node => node.firstChild.data") for k in range(buttons.count())]
-    assert names == ["Table 9", "Figure 10", f"Figure 2 {HOSTILE}"]
-    assert shown(page, "verdict") == [], "all groups are closed"
-    assert "10 match, 10 differs, 10 undecided" in buttons.nth(1).inner_text()
-    buttons.nth(1).press("Enter")
-    assert [buttons.nth(k).get_attribute("aria-expanded") for k in range(3)] == ["false", "true", "false"]
-    assert len(shown(page, "verdict")) == 30
-    assert page.evaluate("document.activeElement.firstChild.data") == "Figure 10", "the keyboard stays at its group"
-    page.get_by_role("button", name="Open all").click()
-    assert len(shown(page, "verdict")) == 90
-    page.get_by_role("button", name="Close all").click()
-    assert shown(page, "verdict") == []
-
-
-def test_a_long_table_sorts_numbers_within_groups(opened):
-    page = opened(90)
-    page.locator("tr.group button").first.click()
-    heading = page.locator("thead th", has_text="value")
-    heading.locator("[role=button]").press("Enter")
-    page.wait_for_selector("thead th[aria-sort=ascending]:has-text('value')")  # the library sorts after the key's event
-    values = numbers(shown(page, "value"))
-    assert len(values) == 29
-    assert values == sorted(values)
-    assert values == sorted(round(value, 3) for value in frame(90)["value"][:30].dropna())
-
-
-def test_a_long_table_is_filtered_by_text_and_by_verdict(opened):
-    page = opened(90)
-    page.get_by_role("combobox", name="verdict").select_option("differs")
-    assert shown(page, "verdict") == ["differs"] * 30, "groups open while a filter is on"
-    assert page.locator("output").inner_text() == "30 of 90 rows"
-    page.get_by_label("Filter rows").fill("11-1")
-    expected = frame(90).query("verdict == 'differs'")["head"].str.contains("11-1").sum()
-    assert len(shown(page, "head")) == expected > 0
-    page.get_by_label("Filter rows").fill("")
-    page.get_by_role("combobox", name="verdict").select_option("all")
-    assert page.locator("output").inner_text() == "90 of 90 rows"
-    assert shown(page, "verdict") == []
-
-
-@pytest.mark.parametrize(("count", "width", "scheme"), [(30, 390, "light"), (90, 390, "dark"), (90, 1400, "light")])
-def test_pages_fit_the_screen_and_pass_an_accessibility_check(opened, count, width, scheme):
-    page = opened(count, width, scheme)
-    if count > LONG:
-        page.get_by_role("button", name="Open all").click()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width, "wide tables scroll in their own box"
-    assert page.locator("thead th", has_text="verdict").bounding_box()["x"] < 390
-    violations = Axe().run(page).response["violations"]
-    assert {each["id"]: each["nodes"][0]["html"] for each in violations if each["impact"] in ("serious", "critical")} == {}

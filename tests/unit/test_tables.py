@@ -5,12 +5,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from page_cells import cells, headings
+from page_cells import cells
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Table
-from attention_atlas.io.tables import RunLabel, joint_lines, read_table, write_table
-from tools.markdown import frame_table
+from attention_atlas.io.tables import read_table, write_table
 
 
 def test_bytes_of_a_table_and_the_way_back(tmp_path):
@@ -51,37 +50,3 @@ def test_page_escapes_every_text(tmp_path):
     assert cells(page) == [["&lt;i&gt;x&lt;/i&gt; &amp; y", "[CLS]"]]
     assert "<th>a&lt;b</th>" in page
     assert "<th>&lt;em&gt;</th>" in page
-
-
-def test_page_formats_numbers(tmp_path):
-    frame = pd.DataFrame(
-        {
-            "a_share": [0.12345, np.nan],
-            "offset": [1, -2],
-            "plain": [0.5, 2.0],
-            "count": pd.array([12345, None], dtype="Int64"),
-            "word": ["w", None],
-        }
-    )
-    shown = Table(frame, names={"offset": "Offset"}, formats={"a_share": ".1%", "offset": "+d"})
-    shown.write_page(tmp_path / "t.html", "t", [])
-    page = (tmp_path / "t.html").read_text(encoding="utf-8")
-    assert cells(page) == [["12.3%", "+1", "0.500", "12345", "w"], ["", "-2", "2.000", "", ""]]
-    assert headings(page) == ["a share", "Offset", "plain", "count", "word"]
-
-
-def test_cells_of_markdown_show_what_is_in_them():
-    frame = pd.DataFrame({"a_b": ["x|y", "*_<"], "n": [3.0, np.nan], "p": [0.01234, np.inf]})
-    lines = frame_table(frame).splitlines()
-    assert lines[0] == "| a b | n | p |"
-    assert lines[2:] == ["| x\\|y | 3 | 0.0123 |", "| \\*\\_&lt; |  | inf |"]
-
-
-def test_each_setting_of_a_run_is_named_once_and_so_is_each_caveat():
-    sample, converted = RunLabel("Run", "m", "text", sample=True), RunLabel("Run", "a", "t", converted=True)
-    caveat = "Generated text: not the papers' data, numbers are not comparable."
-    labels = [sample, RunLabel("Run", "m", "pairs", sample=True), RunLabel("Run", "second", "text", sample=True)]
-    assert joint_lines(labels) == ["Run: m on text; pairs.", "Run: second on text.", caveat]
-    assert joint_lines([sample, sample]) == [sample.line] == [f"Run: m on text. {caveat}"]
-    assert joint_lines([RunLabel("Run", "a", "t"), RunLabel("Run", "b", "t")]) == ["Run: a on t.", "Run: b on t."]
-    assert joint_lines([converted, sample])[-1] == f"{converted.caveats[0]} {caveat}"

@@ -9,36 +9,20 @@ from attention_atlas.workflow import shared_inputs
 from attention_atlas.workflow.artifacts import Targets, built_tables
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.requirements import MISSING, required_for, without_missing
-from attention_atlas.workflow.shared_inputs import SharedInputs
 from attention_atlas.workflow.study import study
-from attention_atlas.workflow.study_inputs import StudyInputs
 
 CLARK = study("clark2019")
 TREES = "corpus trees: nowhere/trees.conllu does not exist."
 
 
-def targets(**changes) -> tuple[Targets, list[str]]:
-    """Those of the shipped configuration, and what the user is warned of."""
-    return targets_of(shipped_copy() | changes)
-
-
 def small(missing: str = "error", **changes) -> tuple[Targets, list[str]]:
-    return targets_of(resolve(SMALL | {"missing": missing} | changes))
-
-
-def targets_of(named) -> tuple[Targets, list[str]]:
-    warned: list[str] = []
+    """Those of the small configuration, and what the user is warned of."""
+    named, warned = resolve(SMALL | {"missing": missing} | changes), []
     return Targets(without_missing(named), warned.append, named), warned
 
 
 def missing_for(config, run, study, artifact):
     return {title: one for title, one in required_for(config, run, study, artifact).items() if one.state == MISSING}
-
-
-def put(folder, *names) -> None:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).touch()
 
 
 def test_files_of_an_artefact_that_are_missing(without_files):
@@ -57,23 +41,6 @@ def test_files_of_an_artefact_that_are_missing(without_files):
         for name in ("bert-large-wwm", "bert-large-wwm-squad"):
             paper["models"][name]["source"] = {"path": f"models/{name}"}
         assert set(missing_for(paper, "paper", guan, guan.artifact("figure1"))) == expected
-
-
-@pytest.mark.usefixtures("at_root")
-def test_artefacts_by_kind_and_study():
-    built_targets, warned = targets()
-    everything, tables, figures = (built_targets.artifacts(kind=kind)(wildcards()) for kind in (None, "table", "figure"))
-    assert sorted([*tables, *figures]) == sorted(everything)
-    assert "results/sample/clark2019/figure2.pdf" in figures
-    clark = built_targets.artifacts(study="clark2019")(wildcards())
-    assert "results/sample/clark2019/table1.html" in {*clark} & {*tables}
-    assert all(path.startswith("results/sample/clark2019/") for path in clark)
-    assert warned == []
-    # The run `any` has nothing of Guan et al., and no corpus of segments.
-    both, _ = targets(targets=["any", "sample"])
-    paths = both.artifacts(study="guan2020")(wildcards()) + both.artifacts(study="clark2019")(wildcards())
-    assert {path.split("/")[1] for path in paths} == {"any", "sample"}
-    assert not [path for path in paths if path.startswith(("results/any/guan2020", "results/any/clark2019/figure2."))]
 
 
 def test_missing_files_are_an_error_that_names_them(without_files):
@@ -104,41 +71,10 @@ def test_what_needs_missing_files_is_skipped_with_a_warning(without_files):
     assert not {"clark2019/dependencies", "clark2019/table2"} & set(tables)
     # An overview is made from no overview.
     assert not [name for name in built_tables(shipped(), "sample") if name.startswith(("atlas/", "scoreboard/"))]
-    put(without_files, "nowhere/trees.conllu")
+    (without_files / "nowhere").mkdir()
+    (without_files / "nowhere/trees.conllu").touch()
     assert "results/one/clark2019/table1.tsv" in built_targets.artifacts()(wildcards())
     assert len(warned) == 1
-
-
-def test_attention_caches_of_the_target_runs(without_files):
-    built_targets, _ = targets()
-    paths = built_targets.attention(wildcards())
-    assert "results/sample/attention/minilm-squad/sample-questions/0.safetensors" in paths
-    assert "results/sample/attention/minilm-random-1/sample-trees-train/0.safetensors" in paths
-    # Michel et al. and Tenney et al. read no cached attention.
-    assert not [path for path in paths if "parallel" in path or "edges" in path]
-    give_model(without_files, SMALL["models"]["tiny"])
-    skipping, warned = small("skip")
-    assert skipping.attention(wildcards()) == ["results/one/attention/tiny/pairs/0.safetensors"]
-    assert warned == [f"missing; the artefacts that need these are skipped, or built without them:\n- {TREES}"]
-    with pytest.raises(AtlasError, match=r"nowhere/trees\.conllu does not exist"):
-        small()[0].attention(wildcards())
-
-
-def test_amounts_grow_with_each_attempt_and_memory_with_the_model():
-    place = wildcards("sample", model="minilm", corpus="sample-trees")
-    large = shipped_copy()
-    for model in large["models"].values():
-        model["hidden_size"] *= 4
-        model["heads"] *= 4
-    assert [shared_inputs.at_first(mem_mb=700)["mem_mb"](place, attempt) for attempt in (1, 2, 3)] == [700, 1400, 2100]
-    for resources in (
-        lambda config: SharedInputs(config).path_resources(60),
-        lambda config: StudyInputs(config, "clark2019").model_resources(60),
-        lambda config: StudyInputs(config, "clark2019").map_resources("dependencies", 60, stored=2000),
-    ):
-        first, second = (resources(shipped())["mem_mb"](place, attempt) for attempt in (1, 2))
-        assert second == 2 * first > 1000
-        assert resources(large)["mem_mb"](place, 1) > first
 
 
 def test_memory_of_a_small_model():
@@ -148,9 +84,3 @@ def test_memory_of_a_small_model():
     assert shared_inputs.model_megabytes(model, 100) == 1200 + (16 * 2051712 + of_tokens) // 2**20 == 1743
     # 16 copies of eight maps of 512 x 512 in two bytes, and 2000 bytes for each head and record.
     assert shared_inputs.map_megabytes(model, 512, 1000, 2000) == 1200 + 8 * (32 * 512**2 + 2000 * 1000) // 2**20 == 1279
-
-
-@pytest.mark.parametrize(("device", "here", "asked"), [("cuda", 0, 1), ("cpu", 1, 0), ("auto", 1, 1), ("auto", 0, 0)])
-def test_a_gpu_is_asked_for_where_one_is_wanted_or_here(monkeypatch, device, here, asked):
-    monkeypatch.setattr(shared_inputs, "gpu_here", lambda: bool(here))
-    assert shared_inputs.gpus({"device": device}) == asked

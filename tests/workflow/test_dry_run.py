@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from workspaces import Workspace
+from small_config import give_model
 
 from attention_atlas.workflow.config import read_configuration
 
 
-def give_models(workspace: Workspace) -> None:
-    """Put empty files where models are expected."""
-    for entry in read_configuration(workspace.folder)["models"].values():
-        if "path" in entry["source"]:
-            folder = workspace.folder / entry["source"]["path"]
-            folder.mkdir(parents=True, exist_ok=True)
-            for name in ("config.json", "model.safetensors"):
-                (folder / name).write_text("{}", encoding="utf-8")
-
-
 def test_skipping_missing_files_keeps_everything_else(workspace):
-    give_models(workspace)
+    for entry in read_configuration(workspace.folder)["models"].values():
+        give_model(workspace.folder, entry)
     jobs = workspace.jobs("--config", "targets=[paper]", "missing=skip")
     assert {"clark2019_figure1", "clark2019_figure2", "clark2019_figure4"} <= set(jobs)
     assert {"clark2019_table1", "clark2019_table2", "clark2019_table3"}.isdisjoint(jobs)

@@ -14,6 +14,7 @@ import psutil
 import pytest
 from workspaces import SMALL, Workspace
 
+pytestmark = pytest.mark.long
 SHARDS = "results/sample/attention/minilm/sample-trees"
 SHARD, RELATIONS = f"{SHARDS}/0.safetensors", "results/sample/clark2019/dependencies.tsv"
 EXTRACTION_LOG = "results/sample/logs/extract_attention/minilm/sample-trees/0.log"
@@ -76,7 +77,6 @@ def test_a_job_killed_in_the_middle_of_writing(unbuilt, done):
     restarts(unbuilt, done)
 
 
-@pytest.mark.long
 def test_everything_killed(unbuilt, done):
     process = unbuilt.start(*SMALL, "--", RELATIONS)
     until((unbuilt.folder / EXTRACTION_LOG).exists, process)
@@ -87,7 +87,6 @@ def test_everything_killed(unbuilt, done):
     restarts(unbuilt, done, unlock=True)
 
 
-@pytest.mark.long
 def test_an_interrupt_from_the_keyboard(unbuilt, done):
     process = unbuilt.start(*SMALL, "--", RELATIONS, start_new_session=True)
     until((unbuilt.folder / EXTRACTION_LOG).exists, process)

@@ -26,11 +26,6 @@ module atlas:
 use rule * from atlas as atlas_*
 
 
-use rule describe_model from atlas as atlas_describe_model with:
-    resources:
-        runtime=5,
-
-
 rule summary:
     default_target: True
     input:
@@ -72,17 +67,13 @@ def files_below(folder: Path) -> set[str]:
     return {str(path) for path in paths if not {".snakemake", "__pycache__"} & set(path.parts)}
 
 
-def start(folder: Path, *arguments: str) -> str:
-    """Output of Python, run in a folder; its errors where it fails."""
-    clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE", "PYTHONPATH")}
-    done = subprocess.run([sys.executable, *arguments], cwd=folder, env=clean, capture_output=True, text=True)
-    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
-    return done.stdout
-
-
+@pytest.mark.long
 def test_a_figure_is_built_in_the_outer_folder_and_nothing_elsewhere(outer):
     before = files_below(outer.parent)
-    start(outer, "-m", "snakemake", "--cores", "1", "--quiet", "all")
+    clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE", "PYTHONPATH")}
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all"]
+    done = subprocess.run(command, cwd=outer, env=clean, capture_output=True, text=True)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
     made = files_below(outer.parent) - before
     assert {path for path in made if not path.startswith("outer/results/few/")} == {"outer/summary.txt"}
     assert {f"outer/{FIGURE}", "outer/results/few/logs/clark2019/figure2.log"} <= made
@@ -90,13 +81,3 @@ def test_a_figure_is_built_in_the_outer_folder_and_nothing_elsewhere(outer):
     # The configuration of the module statement is laid over config.yaml and the registries of this workflow.
     segments = pd.read_parquet(outer / "results/few/examples/minilm/sample-segments/0.parquet")
     assert len(segments) == 6
-
-
-def test_the_workflow_runs_in_a_folder_without_a_configuration(outer):
-    """With that beside its Snakefile; results go below the working directory."""
-    folder = outer.parent / "empty"
-    folder.mkdir()
-    options = ("--snakefile", "../atlas/Snakefile", "--workflow-profile", "../atlas/workflow/profiles/local", "--dry-run")
-    shown = start(folder, "-m", "snakemake", *options, "--", "results/sample/tenney2019/figure3.svg")
-    assert "tenney2019_figure3" in shown
-    assert "build_examples" in shown

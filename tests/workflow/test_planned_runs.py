@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import functools
-import re
 import sys
 from collections import Counter
 from typing import Any
 
 import pytest
 from planned_jobs import Job, planned_jobs
-from rules_text import every_rule
 from workspaces import ROOT
 
 from attention_atlas.workflow.config import read_configuration, resolve
@@ -18,18 +16,15 @@ from attention_atlas.workflow.paths import shard_paths
 from attention_atlas.workflow.requirements import CORPUS, MODEL, required_for
 from attention_atlas.workflow.shared_inputs import caches
 from attention_atlas.workflow.study import artifacts_of
-from tools.rehearse import RUN, configuration
 
 RUNS = ("sample", "laptop", "open", "paper")
 PLANNED = ("sample", *(pytest.param(run, marks=pytest.mark.long) for run in RUNS[1:]))
-COUNTED = ("run", "seed", "shard")
-"""Wildcards that only count jobs, beside the number at the end of a model's name."""
 
 
 @functools.cache
 def plan(run: str) -> tuple[dict[str, Any], list[Job]]:
     """The configuration of a run, and its jobs."""
-    raw = configuration({}) if run == RUN else read_configuration(ROOT)
+    raw = read_configuration(ROOT)
     return resolve(raw | {"targets": [run]}), planned_jobs(run, raw)
 
 
@@ -44,12 +39,6 @@ def test_every_declared_file_is_planned(run):
     assert counts["fine_tune_by_epoch"] == 1
     assert ("tenney2019_figure_a3" in counts) == (run != "laptop")
     assert counts["stefanik2021_removal"] >= (2 if run == "sample" else 3), "one a seed"
-
-
-@pytest.mark.long
-def test_every_rule_has_a_job_in_some_run():
-    planned = {job.rule for run in RUNS for job in plan(run)[1]}
-    assert planned == every_rule()
 
 
 @pytest.mark.parametrize("run", PLANNED)
@@ -100,18 +89,3 @@ def test_every_corpus_and_model_that_a_job_reads_is_required_by_its_artefact(run
     # Nothing is required that no job reads; what has no examples is an input by its path.
     by_path = {f"{CORPUS} {name}" for name, entry in config["corpora"].items() if entry["reader"] in ("lines", "vectors")}
     assert declared - by_path == set().union(*by_artifact.values()) - by_path
-
-
-def kinds(jobs: list[Job]) -> set[tuple[Any, ...]]:
-    """Rule and wildcards of each job: corpus, task, variant and model, without seeds."""
-    return {
-        (job.rule, *((key, re.sub(r"-\d+$", "", value)) for key, value in sorted(job.wildcards.items()) if key not in COUNTED))
-        for job in jobs
-    }
-
-
-@pytest.mark.long
-def test_every_kind_of_job_of_the_run_paper_is_rehearsed():
-    paper, rehearsed = (kinds(plan(run)[1]) for run in ("paper", RUN))
-    assert sorted(paper - rehearsed) == []
-    assert len(paper) > 250

@@ -13,6 +13,7 @@ from workspaces import ROOT
 
 from attention_atlas.workflow.unfinished import SWITCH
 
+pytestmark = pytest.mark.long
 SNAKEFILE = f"""
 import sys
 
@@ -92,7 +93,6 @@ def test_a_job_that_was_stopped_runs_again_with_what_depends_on_it(folder):
     assert (folder / "scores.tsv").read_text(encoding="utf-8") == "second"
 
 
-@pytest.mark.long
 def test_a_changed_job_with_a_new_file_runs_again_and_deleted_files_are_not_missed(folder):
     assert jobs(folder, "second", "-n", patched=False, counts=True) == set(), NEEDED
     assert jobs(folder, "second", counts=True) == {"table", "scores"}

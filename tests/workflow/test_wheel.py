@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -29,10 +28,12 @@ def python(folder: Path, interpreter: str | Path, *arguments: str | Path) -> str
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel, built without a network from a copy of the checkout, as a build writes beside what it reads."""
-    source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("built")
+@pytest.fixture
+def interpreter(tmp_path: Path) -> Path:
+    """Python of a fresh environment with the wheel and the packages of the running environment, without a network."""
+    source, built, fresh = tmp_path / "source", tmp_path / "built", tmp_path / "venv" / "bin" / "python"
+    source.mkdir()
+    # A copy of the checkout, as a build writes beside what it reads.
     for part in PARTS:
         if (ROOT / part).is_dir():
             shutil.copytree(ROOT / part, source / part)
@@ -40,47 +41,21 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copy(ROOT / part, source / part)
     options = ("--no-build-isolation", "--no-deps", "--no-index", "--quiet")
     python(source, sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", built, source)
-    (path,) = built.glob("*.whl")
-    return path
-
-
-@pytest.fixture(scope="module")
-def interpreter(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Python of a fresh environment with the wheel, and with the packages of the running environment."""
-    folder = tmp_path_factory.mktemp("fresh")
-    python(folder, sys.executable, "-m", "venv", "--without-pip", folder / "venv")
-    fresh = folder / "venv" / "bin" / "python"
-    python(folder, sys.executable, "-m", "pip", "--python", fresh, "install", "--no-deps", "--no-index", "--quiet", wheel)
-    site = python(folder, fresh, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])").strip()
+    python(tmp_path, sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv")
+    options = ("--no-deps", "--no-index", "--quiet", *built.glob("*.whl"))
+    python(tmp_path, sys.executable, "-m", "pip", "--python", fresh, "install", *options)
+    site = python(tmp_path, fresh, "-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])").strip()
     Path(site, "packages.pth").write_text(f"{sysconfig.get_paths()['purelib']}\n", encoding="utf-8")
     return fresh
-
-
-def documented_example() -> str:
-    """The documentation's example on reading the cache."""
-    section = (ROOT / "docs/attention-cache.md").read_text(encoding="utf-8").partition("\n## Reading attention maps\n")[2]
-    (code,) = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], flags=re.DOTALL)
-    return code
 
 
 def test_the_documented_example_runs_from_another_directory(interpreter, tmp_path):
     cache = tmp_path / "results/sample/attention/minilm/sample-trees"
     cache.mkdir(parents=True)
     write_example_shards(cache, SIZES, LAYERS, HEADS)
-    code = documented_example()
-    assert '"results/sample/attention/minilm/sample-trees"' in code
+    section = (ROOT / "docs/attention-cache.md").read_text(encoding="utf-8").partition("\n## Reading attention maps\n")[2]
+    (code,) = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], flags=re.DOTALL)
     shown = "    print(len(example.tokens), *example.maps.shape, *example.word_maps().shape)\n"
     lines = python(tmp_path, interpreter, "-c", code + shown).splitlines()
     # Here every word is one word piece.
     assert lines == [f"{n} {LAYERS} {HEADS} {n} {n} {LAYERS} {HEADS} {n} {n}" for n in SIZES]
-
-
-def test_all_data_files_are_in_the_wheel(wheel):
-    folders = {"workflow/resources": "attention_atlas/resources", "workflow/schemas": "attention_atlas/schemas"}
-    folders |= {f"workflow/lib/{name}": name for name in ("attention_atlas", "sample_corpus", "rehearsal_corpora")}
-    wanted: set[str] = set()
-    for folder, place in folders.items():
-        files = (path.relative_to(ROOT / folder) for path in (ROOT / folder).rglob("*") if path.is_file())
-        wanted |= {f"{place}/{path.as_posix()}" for path in files if "__pycache__" not in path.parts}
-    with zipfile.ZipFile(wheel) as archive:
-        assert {name for name in archive.namelist() if ".dist-info/" not in name} == wanted

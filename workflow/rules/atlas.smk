@@ -3,7 +3,6 @@
 # and measures.tsv over all studies, their correlations, and heads matched between models.
 
 from attention_atlas.atlas.study import mlm_head, random_scores
-from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 
 atlas = StudyInputs(config, "atlas")
 on_sentences = {"examples": atlas.examples("sentences"), "card": "results/{run}/models/{model}/card.json"}

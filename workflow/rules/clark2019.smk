@@ -1,7 +1,6 @@
 # Clark et al. (2019), What Does BERT Look At? Input: attention caches of segments, treebanks, and texts with coreference chains.
 # Output: tables in results/{run}/clark2019, of which studies/clark2019/{figures,tables,...}.py make tables and figures.
 
-from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 from attention_atlas.workflow.paths import one_of
 
 clark2019 = StudyInputs(config, "clark2019")

@@ -1,8 +1,6 @@
 # Guan et al. (2020), How Far Does BERT Look At. Input: attention caches of questions on passages, and models that answer them.
 # Output: tables in results/{run}/guan2020, of which studies/guan2020/{tables,figures}.py make tables and figures.
 
-from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-
 guan2020 = StudyInputs(config, "guan2020")
 FEATURES = "results/{run}/guan2020/features/{model}/{corpus}.safetensors"
 ANSWERS = "results/{run}/guan2020/ablations/shards/{shard}.parquet"

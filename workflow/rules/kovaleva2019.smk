@@ -1,8 +1,6 @@
 # Kovaleva et al. (2019), Revealing the Dark Secrets of BERT. Input: a pre-trained model and models fine-tuned on tasks of GLUE,
 # examples of those tasks, sentences with frames. Output: what studies/kovaleva2019/{tables,figures}.py draw.
 
-from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-
 kovaleva2019 = StudyInputs(config, "kovaleva2019")
 predictions_by_task = kovaleva2019.of_group("tasks", "results/{run}/kovaleva2019/predictions/{task}.parquet")
 measures_by_seed = kovaleva2019.by_seed("tasks", "results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors")

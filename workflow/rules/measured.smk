@@ -3,6 +3,7 @@
 
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.shared_inputs import SharedInputs, at_first, gpus
+from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 
 inputs = SharedInputs(config)
 

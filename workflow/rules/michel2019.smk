@@ -2,7 +2,6 @@
 # fine-tuned on a task and its examples. Output: tables in results/{run}/michel2019.
 
 from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
-from attention_atlas.workflow.study_inputs import StudyInputs
 
 michel2019 = StudyInputs(config, "michel2019")
 MASKED, PRUNED = "results/{run}/michel2019/masked/{experiment}", "results/{run}/michel2019/pruned/{experiment}"

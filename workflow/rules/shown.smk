@@ -3,7 +3,6 @@
 
 from attention_atlas.workflow.shown import shown
 from attention_atlas.workflow.study import studies
-from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 
 # Once for each study: what it looks up in all studies is kept.
 inputs_of = {study: StudyInputs(config, study) for study in studies()}

@@ -1,8 +1,6 @@
 # Štefánik, Attention Semantics. Input: documents with keyphrases, attention over them, taggers fine-tuned on them. Output:
 # tables in results/{run}/stefanik2021, of which studies/stefanik2021/{tables,figures}.py make tables and figures.
 
-from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-
 stefanik2021 = StudyInputs(config, "stefanik2021")
 FIT = ("folds", "l2_penalty", "fits", "permutations", "resamples", "seed")
 DETECTION = "relative_attention head_ranking logistic_regression detectors rank_correlations".split()

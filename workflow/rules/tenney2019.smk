@@ -1,7 +1,5 @@
 # Tenney et al. (2019). Input: models, and examples with the targets of tasks. Output: tables in results/{run}/tenney2019.
 
-from attention_atlas.workflow.study_inputs import StudyInputs, leaves
-
 tenney2019 = StudyInputs(config, "tenney2019")
 TASK = ("tasks", "{wildcards.edge_task}")
 probed_corpora = tenney2019.corpora_in_path(training=(*TASK, "training"), development=(*TASK, "development"), cases=("cases",))

@@ -24,8 +24,6 @@ from attention_atlas.workflow.study import Artifact, Study, artifacts_of, is_par
 
 @dataclass(frozen=True)
 class ListedArtifact:
-    """An artefact of a run."""
-
     study: Study
     artifact: Artifact
     skipped: str = ""  # why the run does not build it; empty if it does
@@ -71,8 +69,6 @@ def built_tables(config: Config, run: str) -> dict[str, str]:
 
 
 class Targets:
-    """Inputs of the target rules, for a resolved configuration."""
-
     def __init__(self, config: Config, warn: Callable[[str], None], named: Config | None = None):
         self.config = config
         self.named = config if named is None else named
@@ -98,7 +94,6 @@ class Targets:
         return [studies()["scoreboard"].path("index.html", run) for run in study_runs(self.config, "scoreboard")]
 
     def attention(self, wildcards: Any) -> list[str]:
-        """Attention caches of all target runs."""
         paths: list[str] = []
         missing: dict[str, Requirement] = {}
         for (run, model, corpus), records in caches(self.config).items():

@@ -77,8 +77,6 @@ def check_run(config: Config, run: str) -> tuple[str, bool]:
 
 
 class Attempt(NamedTuple):
-    """Result of reading the first records of a file with one reader."""
-
     refusal: str = ""  # why it cannot be read, or is not what its entry says
     records: int = 0  # kept and dropped
     dropped: Mapping[str, int] = {}  # reason -> records

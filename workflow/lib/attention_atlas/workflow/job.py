@@ -31,7 +31,12 @@ def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
         os.environ[name] = threads
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     if not downloads:
-        stay_offline()
+        # Also where the libraries are imported already.
+        os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+        for module in filter(None, map(sys.modules.get, ("huggingface_hub.constants", "datasets.config"))):
+            for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
+                if hasattr(module, name):
+                    setattr(module, name, True)
     random.seed(0)
     # Imported modules stay until the end: the garbage collector need not scan them.
     gc.freeze()
@@ -69,13 +74,3 @@ def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
             handler.close()
         # Nor at exit, where a collection takes a second after a job with a model.
         gc.freeze()
-
-
-def stay_offline() -> None:
-    """Restrict the hub's libraries to files on this machine, even if they are imported already."""
-    os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
-    for module in ("huggingface_hub.constants", "datasets.config"):
-        if module in sys.modules:
-            for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE"):
-                if hasattr(sys.modules[module], name):
-                    setattr(sys.modules[module], name, True)

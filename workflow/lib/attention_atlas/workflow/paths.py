@@ -129,10 +129,6 @@ def card_path(run: str, model: str) -> str:
     return f"results/{run}/models/{model}/card.json"
 
 
-def tokenizer_path(run: str, model: str) -> str:
-    return f"results/{run}/models/{model}/tokenizer.json"
-
-
 def checkpoint_path(run: str, model: str) -> str:
     """The weights of a model that is fine-tuned in the workflow."""
     return f"results/{run}/models/{model}/checkpoint/model.safetensors"

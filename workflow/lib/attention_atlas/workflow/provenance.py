@@ -30,7 +30,6 @@ WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.messages", "att
 """Modules that cannot change a table, a figure or a tensor: messages, progress, redaction of logs, and what notebooks call."""
 _OWN_DIGEST = hashlib.sha256(Path(__file__).read_bytes()).digest()
 _STORE = Path(__file__).with_name("__pycache__") / f"provenance.{sys.implementation.cache_tag}.kept"
-_MAX_STORED = 5000  # cache entries (modules and their earlier versions) before it is emptied
 _LOGGING = re.compile(r"_?log\.(debug|info|warning|error|exception)")
 _DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
@@ -149,8 +148,6 @@ def _stored() -> dict[str, tuple[str, list[str]]]:
     known: dict[str, tuple[str, list[str]]] = {}
     with contextlib.suppress(OSError, ValueError):
         known = dict(json.loads(_STORE.read_text(encoding="utf-8")))
-    if len(known) > _MAX_STORED:
-        known = {}
     before = len(known)
 
     def keep() -> None:
@@ -185,7 +182,7 @@ def _parsed(source: str, function: str = "") -> tuple[str, list[str]]:
 def _remove_texts(node: ast.AST) -> None:
     """Remove docstrings from a node, and messages: the arguments of `raise` and of a logger's call."""
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        node.body = [statement for statement in node.body if not _is_docstring(statement)]
+        node.body = [part for part in node.body if not (isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant))]
     call = node.exc if isinstance(node, ast.Raise) else node.value if isinstance(node, ast.Expr) else None
     if not isinstance(call, ast.Call) or not (isinstance(node, ast.Raise) or _LOGGING.fullmatch(ast.unparse(call.func))):
         return
@@ -221,8 +218,3 @@ def _defined(statement: ast.stmt) -> set[str]:
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return {(alias.asname or alias.name).partition(".")[0] for alias in statement.names}
     return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-
-
-def _is_docstring(statement: ast.stmt) -> bool:
-    value = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)

@@ -30,8 +30,8 @@ class Requirement:
 
     kind: str
     name: str
-    place: str  # file, folder, address, repository or package
     state: str  # one of `STATES`
+    place: str  # file, folder, address, repository or package
     problem: str = ""  # what is missing or wrong
     about: Mapping[str, Any] = field(default_factory=dict)  # licence, layout, obtain and optional, as in the registry
     needed_by: list[str] = field(default_factory=list)  # what reads it, or a file built from it
@@ -76,20 +76,16 @@ def _missing(needed: Mapping[str, Requirement]) -> dict[str, Requirement]:
 def corpus_requirement(config: Config, name: str) -> Requirement | None:
     """The file, folder or download of a corpus; None for generated text."""
     entry, mirror = config["corpora"][name], config["data_mirror"]
-    source = entry["source"]
-
-    def requirement(state: str, place: object, problem: str = "") -> Requirement:
-        return Requirement(CORPUS, name, str(place), state, problem, entry)
-
+    source, requirement = entry["source"], functools.partial(Requirement, CORPUS, name, about=entry)
     if "sample" in source:
         return None
     if "path" in source:
         if not has_files(config, [name]):
             return requirement(MISSING, source["path"], f"{source['path']} does not exist")
-        return requirement(PRESENT, local_file(config, name))
+        return requirement(PRESENT, str(local_file(config, name)))
     mirrored = in_mirror(source, mirror)
     if mirrored is not None and mirrored.exists():
-        return requirement(PRESENT, mirrored)
+        return requirement(PRESENT, str(mirrored))
     if "url" in source:
         return requirement(DOWNLOADED, source["url"])
     if "sacrebleu" in source:
@@ -102,7 +98,7 @@ def corpus_requirement(config: Config, name: str) -> Requirement | None:
         return requirement(MISSING, address, str(error).removesuffix("."))
     # A snapshot in the hub's cache may contain only some of the files.
     if folder and is_placed(DATASETS, source, mirror):
-        return requirement(PRESENT, folder)
+        return requirement(PRESENT, str(folder))
     return requirement(DOWNLOADED, address)
 
 
@@ -128,11 +124,8 @@ def model_requirement(config: Config, name: str) -> Requirement | None:
     """The folder, package or download of a model; None for a model that the run makes."""
     entry = config["models"][name]
     source = entry["source"]
-
-    def requirement(state: str, place: object, problem: str = "") -> Requirement:
-        layout = "a folder with config.json, weights (model.safetensors or pytorch_model.bin) and the files of its tokenizer"
-        return Requirement(MODEL, name, str(place), state, problem, {} if "package" in source else {"layout": layout})
-
+    layout = "a folder with config.json, weights (model.safetensors or pytorch_model.bin) and the files of its tokenizer"
+    requirement = functools.partial(Requirement, MODEL, name, about={} if "package" in source else {"layout": layout})
     if "package" in source:
         package = source["package"]
         if config.get(ENVIRONMENTS) or packaged_folder({"folder": "", **source}):
@@ -151,7 +144,7 @@ def model_requirement(config: Config, name: str) -> Requirement | None:
     problem = _fault_of(folder, needs_weights=entry["init"] != "random") if folder else ""
     # The hub's cache may contain only the configuration; nothing is downloaded into a folder of the user.
     if folder and (not problem or is_placed(MODELS, source, config["data_mirror"])):
-        return requirement(MISSING if problem else PRESENT, folder, problem)
+        return requirement(MISSING if problem else PRESENT, str(folder), problem)
     return requirement(DOWNLOADED, address)
 
 

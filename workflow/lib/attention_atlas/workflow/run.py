@@ -13,7 +13,6 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -99,13 +98,9 @@ def _read(hint: Any, value: Any, limit: int | None) -> Any:
     if kind is Sequence and not isinstance(value, str):
         return [_read(parts[0], part, limit) for part in value]
     if hint is pd.DataFrame:
-        return read_frame(value if isinstance(value, str) else value[0])
+        path = value if isinstance(value, str) else value[0]
+        return read_parquet(path) if path.endswith(".parquet") else read_table(path)
     return _read_arrays(hint, value) if is_dataclass(hint) else value
-
-
-def read_frame(path: str | Path) -> pd.DataFrame:
-    """A table, by its suffix."""
-    return read_parquet(path) if str(path).endswith(".parquet") else read_table(path)
 
 
 def _read_arrays(kind: Any, path: str) -> Any:

@@ -46,8 +46,6 @@ NOT_IN_EXAMPLES = {
 
 
 class SharedInputs:
-    """Inputs and parameters of the rules that all studies share: models, corpora, attention."""
-
     def __init__(self, config: Config):
         self.config = config
 
@@ -152,11 +150,9 @@ class SharedInputs:
         return script_digest("build_examples.py", modules=(reader_module(self.config["corpora"][wildcards.corpus]["reader"]),))
 
     def shard_start(self, wildcards: Wildcards) -> int:
-        """The first record of the shard in the path."""
         return int(wildcards.shard) * int(self.config["corpora"][wildcards.corpus]["shard"])
 
     def examples_in_path(self, wildcards: Wildcards) -> list[str]:
-        """All examples of the corpus in the path, for the model in it."""
         return shard_paths(self.config, wildcards.run, wildcards.model, wildcards.corpus, "examples", "parquet")
 
     def path_resources(self, runtime: int) -> dict[str, Resource | int]:

@@ -23,8 +23,6 @@ OF_RUN = ("labels", "run_title")  # parameters of a function that need no mentio
 
 @dataclass(frozen=True)
 class Shown:
-    """A table, a figure or a page of a study."""
-
     kind: str  # table, figure, or page: a function that returns the text of an HTML page
     call: str  # `study.module:function`
     caption: str  # first paragraph of the docstring of the function; at most 60 words
@@ -56,7 +54,6 @@ class Shown:
 
     @property
     def study(self) -> str:
-        """Id of the study."""
         return self.call.partition(".")[0]
 
     @property
@@ -92,7 +89,6 @@ class Marked(Shown):
     function: Callable[..., Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Table or figure of frames."""
         return self.function(*args, **kwargs)
 
     def of(self, folder: str | Path, *overlays: str | Path, **changes: Any) -> Any:
@@ -102,23 +98,20 @@ class Marked(Shown):
         return drawn_again(self, folder, overlays, changes)
 
 
-def _mark(kind: str) -> Callable[..., Callable[[Callable[..., Any]], Marked]]:
-    def declare(**literals: Any) -> Callable[[Callable[..., Any]], Marked]:
-        def mark(function: Callable[..., Any]) -> Marked:
-            module = function.__module__.removeprefix("attention_atlas.").removeprefix("studies.")
-            call = f"{module}:{function.__name__}"
-            names = tuple(inspect.signature(function).parameters)
-            marked = Marked(kind, call, _caption(inspect.getdoc(function)), names, **literals)
-            object.__setattr__(marked, "function", function)
-            object.__setattr__(marked, "__doc__", function.__doc__)
-            return marked
+def _mark(kind: str, **literals: Any) -> Callable[[Callable[..., Any]], Marked]:
+    def mark(function: Callable[..., Any]) -> Marked:
+        module = function.__module__.removeprefix("attention_atlas.").removeprefix("studies.")
+        call = f"{module}:{function.__name__}"
+        names = tuple(inspect.signature(function).parameters)
+        marked = Marked(kind, call, _caption(inspect.getdoc(function)), names, **literals)
+        object.__setattr__(marked, "function", function)
+        object.__setattr__(marked, "__doc__", function.__doc__)
+        return marked
 
-        return mark
-
-    return declare
+    return mark
 
 
-table, figure, page = _mark("table"), _mark("figure"), _mark("page")
+table, figure, page = (functools.partial(_mark, kind) for kind in ("table", "figure", "page"))
 
 
 def _caption(docstring: str | None) -> str:
@@ -165,11 +158,8 @@ def named(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     study = package.rpartition(".")[2]
 
     def get(name: str) -> Any:
-        if call := calls().get(name):
+        if call := next((item.call for item in shown(study) if item.call.endswith(f":{name}")), ""):
             return call_function(call)
         raise AttributeError(f"{study} has no table or figure {name}")
 
-    def calls() -> dict[str, str]:
-        return {item.call.partition(":")[2]: item.call for item in shown(study)}
-
-    return get, lambda: sorted(calls())
+    return get, lambda: sorted(item.call.partition(":")[2] for item in shown(study))

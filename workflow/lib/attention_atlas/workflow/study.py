@@ -37,8 +37,6 @@ class Role:
 
 @dataclass(frozen=True)
 class Artifact:
-    """One table or figure."""
-
     id: str  # name within the study
     kind: str  # table or figure
     number: str  # in the paper
@@ -55,8 +53,6 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Paper:
-    """The paper of a study."""
-
     citation: str  # authors and year, as pages cite it
     url: str = ""  # empty where it has no public address
 
@@ -77,8 +73,6 @@ def shown_artifacts(study: str, needs: Sequence[str] = (), uses: Sequence[str] =
 
 @dataclass(frozen=True)
 class Study:
-    """A study, or an overview over all studies of a run."""
-
     id: str  # name in paths, targets and settings
     order: int  # place among the studies in tables and pages
     title: str  # what the report calls it
@@ -110,7 +104,6 @@ class Study:
     folder: str | None = None  # of its artefacts, in place of its id; empty for that of the run
 
     def path(self, name: str, run: str) -> str:
-        """A file of the study in a run."""
         folder = self.id if self.folder is None else self.folder
         return "/".join(filter(None, ("results", run, folder, name)))
 
@@ -164,7 +157,6 @@ def studies() -> dict[str, Study]:
 
 
 def study(name: str) -> Study:
-    """The declaration of a study."""
     return studies()[name]
 
 

@@ -24,7 +24,6 @@ from attention_atlas.workflow.paths import (
     limit_of,
     shard_paths,
     study_model,
-    tokenizer_path,
 )
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.requirements import raw_path
@@ -65,8 +64,6 @@ def leaves(by_key: Nested) -> Files:
 
 
 class StudyInputs(SharedInputs):
-    """Input, parameter and resource functions of the rules of one study; the roles are those that it declares."""
-
     def __init__(self, config: Config, study_id: str):
         super().__init__(config)
         self.study = study(study_id)
@@ -160,7 +157,7 @@ class StudyInputs(SharedInputs):
 
     @of_job
     def tokenizer(self, wildcards: Wildcards, role: str) -> str:
-        return tokenizer_path(wildcards.run, self.model_name(role)(wildcards))
+        return f"results/{wildcards.run}/models/{self.model_name(role)(wildcards)}/tokenizer.json"
 
     @of_job
     def if_named(self, wildcards: Wildcards, key: str, files: File | Files) -> list[str]:
