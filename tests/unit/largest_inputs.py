@@ -339,7 +339,7 @@ TENNEY = {
 
 
 def correlations() -> Inputs:
-    measures = [measure for source in SOURCES for measure in source.measures if not measure.part and measure.unit]
+    measures = [measure for source in SOURCES for measure in source.measures if measure.unit]
     pairs = pd.DataFrame(combinations([measure.name for measure in measures], 2), columns=["measure_a", "measure_b"])
     facts = {"ci_low": -1, "ci_high": 1, "within_layers": 0, "p": 0.001, "p_holm": 0.01, "n": LAYERS * HEADS}
     pairs = pairs.assign(spearman=generator().uniform(-1, 1, len(pairs)), **facts, definitional=pairs.index == 3)
