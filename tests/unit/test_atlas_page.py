@@ -4,46 +4,29 @@ import re
 
 import numpy as np
 import pytest
-from atlas_tables import as_read, build, compared_model, in_full, sentences_of, small_atlas
+from atlas_tables import build, in_full, score_table, sentences_of, small_atlas
 from axe_playwright_python.sync_playwright import Axe
 from small_treebank import write_treebank
 
-from attention_atlas.atlas.correlations import heads_of_run
-from attention_atlas.atlas.page import data_of_page
+from attention_atlas.atlas.head_measures import HEAD_SCORES
 
 
 @pytest.fixture(scope="module")
-def single(tmp_path_factory):
-    """Page of a model of 2 x 2 heads."""
-    folder = tmp_path_factory.mktemp("single")
+def path(tmp_path_factory):
+    """Page of a model of 2 x 2 heads, and of one that it is compared with."""
+    folder = tmp_path_factory.mktemp("page")
     write_treebank(folder)
-    rows = [
-        (layer, head, 1, "det", "dependent_to_head", 40, 0.2 * layer + 0.1 * head, 1, 0.25, 0.2 * layer, 0.1, 0.5, 0.01, 0.02)
-        for layer in (1, 2)
-        for head in (1, 2)
-    ]
-    relations = in_full(rows)
+    ends = (1, 0.25, 0.2, 0.1, 0.5, 0.01, 0.02)
+    relations = in_full([(k // 2 + 1, k % 2 + 1, 1, "det", "dependent_to_head", 40, 0.2, *ends) for k in range(4)])
+    relations["margin"] = [0.2, 0.1, 0.3, 0.4]
     # The last head finds nothing that is above the baseline.
     relations.loc[3, "q"] = 0.2
-    build(small_atlas(2, 2), folder / "atlas.html", **sentences_of(folder), relations={"tiny": relations})
-    return folder / "atlas.html"
-
-
-@pytest.fixture(scope="module")
-def several(tmp_path_factory):
-    """Page of two models and a control; in the second model the heads of each layer have changed places."""
-    folder = tmp_path_factory.mktemp("models")
-    names = ("step2", "step1", "step2-random")
-    models = {name: compared_model(folder, name, mirrored=name == "step1") for name in names}
-    shapes = dict.fromkeys(models, (2, 2))
-    compared = {model: of["tables"] for model, of in models.items()}
-    facts = {"model": "step2", "random_weights": dict.fromkeys(models, False), "table_models": {}, "skip_reasons": {}}
-    found = heads_of_run(compared["step2"], compared, shapes=shapes, **facts, resamples=200, shuffles=300, seed=1)
-    tables = {name: as_read(found[name]) for name in ("heads", "measures", "matches")}
-    kinds = ("attention", "examples", "dropped", "pairs", "kinds")
-    gathered = {kind: {model: of[kind] for model, of in models.items()} for kind in kinds}
-    gathered["relations"] = {model: tables["clark2019/dependency_head_relations"] for model, tables in compared.items()}
-    build(tables, folder / "atlas.html", shapes=shapes, page_tables=compared, **gathered)
+    # The heads of the second layer have changed places.
+    matched = {"matched_layer": [1, 1, 2, 2], "matched_head": [1, 2, 2, 1], "distance": 0.5}
+    matches = relations[["layer", "head"]].assign(model="other", **matched)
+    compared = {"page_tables": {"tiny": {}, "other": {HEAD_SCORES: score_table()}}, "shapes": {"tiny": (2, 2), "other": (2, 2)}}
+    tables = small_atlas(2, 2) | {"matches": matches}
+    build(tables, folder / "atlas.html", **sentences_of(folder), relations={"tiny": relations}, **compared)
     return folder / "atlas.html"
 
 
@@ -69,8 +52,8 @@ def open_page(browser):
 
 
 @pytest.fixture
-def page(open_page, single):
-    return open_page(single)
+def page(open_page, path):
+    return open_page(path)
 
 
 TABLE = small_atlas(2, 2)["heads"]
@@ -99,23 +82,10 @@ def test_a_click_shows_the_numbers_of_the_head(page):
     page.wait_for_selector("#matrix svg")
     check_card(page, 1)
     cells = page.locator("#relations tbody tr td").all_inner_texts()
-    assert cells == ["dependent to head", "40.0 %", "25.0 %", "20.0 [10.0, 50.0]", "40"]
+    assert cells == ["dependent to head", "20.0 %", "25.0 %", "10.0 [10.0, 50.0]", "40"]
     # Head 1-1 puts 0.7 of its attention on the next word.
     choose(page, 0)
     assert "w0 → w1 0.70" in page.locator("#strongest").inner_text()
-
-
-def test_heads_like_the_null_distribution_are_grey_and_their_null_is_drawn(page):
-    page.locator("#measure").select_option("induction")
-    buttons = page.locator("#grid button")
-    inside = "button => button.classList.contains('inside')"
-    assert [buttons.nth(k).evaluate(inside) for k in range(4)] == [True] + [False] * 3
-    for index in (0, 3):
-        choose(page, index)
-        strip = page.locator('#values tr[data-measure="induction"] svg')
-        null, value = (strip.locator(name).bounding_box() for name in (".null", ".value"))
-        middle = value["x"] + value["width"] / 2
-        assert (null["x"] <= middle <= null["x"] + null["width"]) == (index == 0)
 
 
 def test_heads_are_ranked_by_a_measure_and_by_a_relation(page):
@@ -124,7 +94,6 @@ def test_heads_are_ranked_by_a_measure_and_by_a_relation(page):
     order = TABLE["masked"].sort_values(ascending=False).index
     assert heads.all_inner_texts() == [f"layer {TABLE.layer[k]}, head {TABLE['head'][k]}" for k in order]
     page.locator("#rank-by").select_option("relation:det")
-    # Margins are 0.2 in layer 1 and 0.4 in layer 2; the last head has none that holds.
     assert heads.all_inner_texts() == ["layer 2, head 1", "layer 1, head 1", "layer 1, head 2"]
 
 
@@ -139,32 +108,21 @@ def test_all_heads_are_drawn_on_the_sentence_and_a_click_on_one_opens_its_card(p
     check_card(page, 3)
 
 
-@pytest.mark.parametrize(
-    ("which", "width", "theme", "measure"), [("single", 390, "dark", "induction"), ("several", 1400, "light", "entropy")]
-)
-def test_a_page_is_accessible_and_as_wide_as_the_screen(open_page, request, which, width, theme, measure):
-    page = open_page(request.getfixturevalue(which), width=width, height=900)
+@pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (1400, "light")])
+def test_a_page_is_accessible_and_as_wide_as_the_screen(open_page, path, width, theme):
+    page = open_page(path, width=width, height=900)
     page.emulate_media(color_scheme=theme)
-    page.locator("#measure").select_option(measure)
+    page.locator("#measure").select_option("induction")
     violations = Axe().run(page).response["violations"]
     assert {one["id"] for one in violations if one["impact"] in ("serious", "critical")} == set()
     assert page.evaluate("document.documentElement.scrollWidth") <= width, "wide tables scroll in boxes of their own"
 
 
-def test_the_switch_and_matched_heads_lead_to_another_model_and_back(open_page, several):
-    models, data = open_page(several), data_of_page(several.read_text(encoding="utf-8"))
-    (step1, random), matches = data["others"], data["matches"]["step1"]
-    assert (data["name"], step1["name"], random["name"]) == ("step2", "step1", "step2-random")
-    for measure in ("entropy", "induction"):
-        assert step1["values"][measure] == [data["values"][measure][k] for k in (1, 0, 3, 2)]
-    assert [matches[k] for k in (0, 2)] == [[1, 0], [3, 0]], "the heads of each layer have changed places"
-    checked, title = models.locator("#model option:checked"), models.locator("#card-title")
-    models.locator("#model").select_option(label="step1")
-    entropy = models.locator('#values tr[data-measure="entropy"] td').first.inner_text()
-    assert float(entropy.split(" ")[0]) == pytest.approx(step1["values"]["entropy"][0], rel=1e-3)
-    models.locator("#model").select_option(label="step2")
-    choose(models, 2)
-    rows = models.locator("#matched tbody tr")
-    for model, head in (("step1", "Layer 2, head 2"), ("step2", "Layer 2, head 1")):
-        rows.locator("a").first.click()
-        assert (checked.inner_text(), title.inner_text()) == (model, head)
+def test_the_switch_and_matched_heads_lead_to_another_model(page):
+    checked, title = page.locator("#model option:checked"), page.locator("#card-title")
+    page.locator("#model").select_option(label="other")
+    assert page.locator('#values tr[data-measure="sink"] td').first.inner_text().startswith("0.1 ")
+    page.locator("#model").select_option(label="tiny")
+    choose(page, 2)
+    page.locator("#matched tbody tr a").first.click()
+    assert (checked.inner_text(), title.inner_text()) == ("other", "Layer 2, head 2")
