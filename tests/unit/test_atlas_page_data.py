@@ -1,14 +1,11 @@
 """The data of the page of the atlas, against its tables."""
 
 import base64
-import math
 import re
 
 import numpy as np
 import pytest
 from atlas_tables import LIMITS, build, in_full, sentences_of, small_atlas
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import percentileofscore
 from small_treebank import write_treebank
 
@@ -87,19 +84,10 @@ def test_the_page_names_sentences_that_are_dropped_and_attention_of_other_heads_
         build(small_atlas(3, 4), **sentences_of(tmp_path))
 
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(), children, max_size=3),
-    max_leaves=6,
-)
-
-
-@settings(max_examples=15, deadline=None)
-@given(st.dictionaries(st.text(), JSON, max_size=3))
-def test_any_data_come_back_and_no_text_ends_the_element(data):
-    data = {**data, "text": "</script><script>alert(1)"}
+def test_any_data_come_back_and_no_text_ends_the_element():
+    data = {"text": "</script><script>alert(1)", "ß": [None, True, -0.5, {"→": 10**9}]}
     page = f'<p>a</p><script type="application/gzip" id="data">{embedded(data)}</script><p>b</p>'
     assert data_of_page(page) == data
     assert page.count("<script") == 1
     with pytest.raises(ValueError, match="not JSON compliant"):
-        embedded({**data, "a": math.nan})
+        embedded({"a": np.nan})

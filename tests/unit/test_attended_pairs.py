@@ -1,7 +1,6 @@
 """What heads attend to: strongest pairs and kinds of pairs, against loops over single pairs."""
 
 from collections import defaultdict
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -81,13 +80,6 @@ def test_pairs_and_kinds_are_those_of_loops():
     assert kinds["share"].to_dict() == pytest.approx(slow.to_dict(), rel=1e-5)
     assert kinds["even_share"].tolist() == pytest.approx([even[of, kind] for _, _, of, kind in kinds.index])
     assert set(kinds["sentences"]) == {15}, "those of one word have no pair"
-
-
-def test_of_equal_pairs_the_earlier_is_first():
-    examples, cached = corpus(18)
-    even = [replace(sentence, maps=np.full_like(sentence.maps, 0.25)) for sentence in cached]
-    records = attended(even, list(examples.values()), 3)["pairs"].query("layer == 1 and head == 1")["record"].tolist()
-    assert records == sorted(records)
 
 
 def test_sentences_without_trees_and_single_words_are_errors():

@@ -1,6 +1,4 @@
-"""Scores of heads: models made by hand, loops over single places, eigenvalues in full, false alarms under random weights."""
-
-from dataclasses import replace
+"""Scores of heads: models made by hand, loops over single places, eigenvalues in full."""
 
 import numpy as np
 import pytest
@@ -8,7 +6,6 @@ import torch
 from decoder_by_hand import BEFORE, PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, empty_decoder, into, set_head
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 from small_tokenizer import save_tokenizer
 from tiny_models import saved_model
 from tokenizers import Tokenizer
@@ -26,11 +23,9 @@ from attention_atlas.atlas.head_scores import (
     draw_inputs,
     head_scores,
     ordinary_pieces,
-    random_entries,
     random_scores,
     repeated_sequences,
     repetition_measures,
-    score_rows,
     scores_of,
     sentence_measures,
 )
@@ -256,21 +251,3 @@ def test_measures_that_are_constant_by_construction_have_no_values(tmp_path):
     assert measured.absent["norm_sep"] == CONSTANT
     assert "next_token" not in measured.table
     assert {"sink", "norm_sink", "previous_token"} <= set(measured.table)
-
-
-@pytest.mark.long
-def test_heads_with_random_weights_raise_few_false_alarms(tmp_path):
-    """Of models whose weights are random too, few have a head that is said to be unlike those with random weights."""
-    torch.manual_seed(0)
-    entry = saved_model(BertModel(BertConfig(vocab_size=60, max_position_embeddings=64, **SMALL)), tmp_path)
-    inputs, draws = inputs_for([0], [0], sep="0"), Draws(8, 100, 8, 100, 0)
-    null = [scores_of(random, inputs) for random in random_entries(entry, draws)]
-    alarms, trials = 0, 0
-    for random in random_entries(entry, replace(draws, random_models=25, seed=1)):
-        for measure, values in scores_of(random, inputs).items():
-            drawn = np.concatenate([scores[measure].mean(axis=0).ravel() for scores in null])
-            rows = score_rows(measure, values, drawn, inputs, draws)
-            alarms += bool((rows["q"] < 0.05).any())
-            trials += 1
-    assert trials == 25 * 8
-    assert alarms <= binom.ppf(0.999, trials, 0.05)

@@ -130,20 +130,6 @@ def relations(**columns):
     return pd.DataFrame(rows, columns=["layer", "head", "relation", "direction", "choice_low"]).assign(**columns)
 
 
-def test_effects_are_differences_of_losses_with_and_without_the_head():
-    model, examples = masked_model(), [sentence(k) for k in range(12)]
-    frequencies = Counter(word for example in examples for word in example.words)
-    table = effects_of_masking(model, examples, relations(), frequencies, CARD, Chosen(3, 10, 100, 0))
-    assert table[["layer", "head", "relation"]].to_numpy().tolist() == [[1, 1, "amod"], [2, 3, "nsubj"]], "xcomp has no word"
-    row, usable = table.iloc[1], {example.record: range(6) for example in examples}
-    pairs = matched_pairs(examples, "nsubj", DEPENDENT_TO_HEAD, frequencies, usable, 10, 0)
-    probes, sides = {e.record: word_probes(e, MASK) for e in examples}, []
-    for name in ("word", "matched"):
-        words = [probes[pair.record][getattr(pair, name)] for pair in pairs]
-        sides.append(np.subtract(probe_losses(model, words, PAD, Plan().zero(1, 2)), probe_losses(model, words, PAD)).mean())
-    assert row[["n", "relation_change", "value"]].tolist() == pytest.approx([10, sides[0], sides[0] - sides[1]], abs=1e-6)
-
-
 def copying_decoder():
     """A decoder whose head 1 predicts the piece before the current one; head 2 writes nothing."""
     model = GPT2LMHeadModel(empty_decoder(layers=1).config)

@@ -29,18 +29,11 @@ def problems(axes, path):
     return figures[0].problems
 
 
-def two_panels(axes):
-    axes.figure.clear()
-    left, _ = axes.figure.subplots(1, 2)
-    left.text(0.6, 0.5, "words that reach the other panel", transform=left.transAxes).set_in_layout(False)
-
-
 FAULTS = {
     "'first' overlaps 'second'": lambda axes: [axes.text(0.6, 0.5, "first"), axes.text(0.65, 0.51, "second")],
     "lies outside of the figure": lambda axes: axes.text(1.9, 0.2, "words beyond the edge").set_in_layout(False),
     "'cut words' is clipped": lambda axes: axes.text(1.8, 0.8, "cut words", clip_on=True).set_in_layout(False),
     "'small' has 5.5 pt": lambda axes: axes.text(0.6, 0.1, "small", fontsize=5.5),
-    "'words that reach the other panel' lies over the panel ''": two_panels,
     "the legend of 'Scores' covers data": lambda axes: axes.bar([1.8, 1.9], [1.4, 1.4]),
     "7.20 x 4.00 inches": lambda axes: axes.figure.set_size_inches(7.2, 4),
 }

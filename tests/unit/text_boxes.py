@@ -93,7 +93,7 @@ def _judged(figure: Figure, texts: _Texts) -> SavedFigure:
     problems += [
         f"{_named(text)} has {text.get_fontsize():.1f} pt" for text, _ in texts if text.get_fontsize() < SMALLEST - 1e-6
     ]
-    problems += _overlapping(texts, figure) + _cut(texts, figure) + _over_panels(texts, figure) + _legends(figure)
+    problems += _overlapping(texts, figure) + _cut(texts, figure) + _legends(figure)
     return SavedFigure([text.get_text() for text, _ in texts], problems)
 
 
@@ -115,19 +115,6 @@ def _cut(texts: _Texts, figure: Figure) -> list[str]:
             if page is not None and not ((box.min >= page.min - _slack(figure)) & (box.max <= page.max + _slack(figure))).all():
                 found.append(f"{_named(text)} {fault}")
     return found
-
-
-def _over_panels(texts: _Texts, figure: Figure) -> list[str]:
-    """Texts of one panel that lie over another panel."""
-    panels = [(axis, axis.get_window_extent()) for axis in figure.findobj(Axes) if axis.get_visible() and axis.axison]
-    over = []
-    for text, box in texts:
-        home = text.axes.get_window_extent() if text.axes is not None else None
-        for axis, panel in panels:
-            inside = home is not None and _overlap(home, panel, 0)
-            if not inside and _overlap(box, panel, _slack(figure)):
-                over.append(f"{_named(text)} lies over the panel {_title(axis)}")
-    return over
 
 
 def _legends(figure: Figure) -> list[str]:
