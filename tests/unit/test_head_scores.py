@@ -7,7 +7,7 @@ from decoder_by_hand import BEFORE, PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, W
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_tokenizer import save_tokenizer
-from tiny_models import saved_model
+from tiny_models import saved_model, tiny
 from tokenizers import Tokenizer
 from torch import nn
 from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, GPTNeoXConfig, GPTNeoXForCausalLM
@@ -30,10 +30,12 @@ from attention_atlas.atlas.head_scores import (
     sentence_measures,
 )
 from attention_atlas.atlas.measures import read_measures
+from attention_atlas.attention.engine import attention_layers
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
+from attention_atlas.models.head_weights import prune_heads
 
 CLS, SEP = 1, 2
 SHARP = 10.0
@@ -205,6 +207,12 @@ def test_copying_of_joint_projections_is_that_of_their_parts_and_needs_an_unembe
         expected = copying_scores(value[None], attention.dense.weight[None, :, 8 * head : 8 * head + 8], product)
         assert scores[layer, head] == pytest.approx(expected.item(), abs=1e-5)
     assert np.isnan(scores_of(saved_model(whole.base_model, tmp_path), inputs_for())["ov_copying"]).all()
+
+
+def test_heads_that_share_keys_and_values_are_not_pruned_alone():
+    model = tiny("llama")
+    with pytest.raises(AtlasError, match="heads share keys and values"):
+        prune_heads(model, {(next(iter(attention_layers(model))), 0): [1]})
 
 
 def inputs_of_job(folder):
