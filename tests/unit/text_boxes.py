@@ -121,7 +121,7 @@ def _legends(figure: Figure) -> list[str]:
     """Legends that cover data of their panel."""
     legends = [legend for legend in figure.findobj(Legend) if legend.get_visible() and legend.axes is not None]
     over = [legend.axes for legend in legends if _covers(legend.get_window_extent(), legend.axes)]
-    return [f"the legend of {_title(axes)} covers data" for axes in over]
+    return [f"the legend of {(axes.get_title(loc='left') or axes.get_title())!r} covers data" for axes in over]
 
 
 def _covers(box: Bbox, axes: Axes) -> bool:
@@ -135,7 +135,7 @@ def _covers(box: Bbox, axes: Axes) -> bool:
     if any(((part > box.min) & (part < box.max)).all(axis=1).any() for part in points if len(part)):
         return True
     bars = [patch for patch in axes.patches if isinstance(patch, Rectangle) and _in_data(patch, axes)]
-    return any(_overlap(box, bar.get_window_extent(), 0) for bar in bars if bar.get_height() and bar.get_width())
+    return any(box.fully_overlaps(bar.get_window_extent()) for bar in bars if bar.get_height() and bar.get_width())
 
 
 def _in_data(artist: Any, axes: Axes) -> bool:
@@ -143,17 +143,8 @@ def _in_data(artist: Any, axes: Axes) -> bool:
     return bool(artist.get_visible()) and artist.get_transform().contains_branch_seperately(axes.transData) == (True, True)
 
 
-def _overlap(a: Bbox, b: Bbox, slack: float) -> bool:
-    """Whether two boxes share more than `slack` pixels in both directions."""
-    return min(a.x1, b.x1) - max(a.x0, b.x0) > slack and min(a.y1, b.y1) - max(a.y0, b.y0) > slack
-
-
 def _slack(figure: Figure) -> float:
     return _SLACK * figure.dpi / 72
-
-
-def _title(axes: Axes) -> str:
-    return repr(axes.get_title(loc="left") or axes.get_title())
 
 
 def _named(text: Text) -> str:
