@@ -6,30 +6,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from small_treebank import write_treebank
 
 from attention_atlas.atlas.correlations import MATCHES
-from attention_atlas.atlas.head_measures import HEAD_SCORES
 from attention_atlas.atlas.measures import MEASURES
 from attention_atlas.atlas.page import atlas
-from attention_atlas.atlas.sentences import of_model
 from attention_atlas.attention.cache import StoredAttention
 from attention_atlas.corpora.examples import all_examples
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_relations import HEAD_RELATIONS
-from attention_atlas.models.card import read_card
 
 LIMITS = {"count": 2, "max_tokens": 24, "shortest": 6}
-CALIBRATION = "No null: random models do not read these texts."
-"""Of the entropy."""
 _GATHERED = ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables")
-_TABLES = {
-    "clark2019/surface": "surface",
-    "clark2019/dependency_head_relations": "head_relations",
-    "guan2020/head_types": "types",
-}
 SCORES = {"sink": 0.1, "norm_sink": 0.2, "duplicate_token": 0.05, "induction": 0.02, "ov_copying": -0.1}
-"""Some measures of the table of head scores -> value of the first head; further heads have larger values."""
+"""Measure -> score of the first head; further heads have larger ones."""
 
 
 def as_read(frame: pd.DataFrame) -> pd.DataFrame:
@@ -45,7 +34,7 @@ def small_atlas(layers: int, heads: int) -> dict[str, pd.DataFrame]:
     count = layers * heads
     table = pd.DataFrame({"model": "tiny", "layer": layer, "head": head})
     table["entropy"] = 4 * chance.random(count)
-    table["to_sep"] = np.where(chance.random(count) < 0.1, np.nan, chance.random(count))
+    table["to_sep"] = np.where(table.index == 1, np.nan, chance.random(count))
     table["masked"] = chance.normal(size=count)
     table["masked_low"], table["masked_high"] = table["masked"] - 1, table["masked"] + 2
     # Of the first head the induction is like that of random weights.
@@ -55,7 +44,7 @@ def small_atlas(layers: int, heads: int) -> dict[str, pd.DataFrame]:
     table["induction_q"] = np.where(table.index == 0, 0.7, 0.001)
     table["distance_type"] = chance.choice(["dense", "vertical"], count)
     facts = [
-        {"measure": "entropy", "title": "Entropy </script><b>", "unit": "nats", "calibration": CALIBRATION},
+        {"measure": "entropy", "title": "Entropy </script><b>", "unit": "nats"},
         {"measure": "to_sep", "title": "Attention to [SEP]", "unit": "share"},
         {"measure": "masked", "title": "Accuracy when masked", "unit": "percentage points", "n": 24, "chance": 0.0}
         | {"group": "Effect on the model", "inside_null": 3, "about": "distance_type"},
@@ -68,13 +57,13 @@ def small_atlas(layers: int, heads: int) -> dict[str, pd.DataFrame]:
     return {"heads": as_read(table), "measures": as_read(measures), "matches": pd.DataFrame(columns=MATCHES)}
 
 
-def sentences_of(folder: Path, model: str = "tiny", dropped: bool = True) -> dict[str, Any]:
+def sentences_of(folder: Path) -> dict[str, Any]:
     """The sentences of the small treebank in a folder, as the page reads them; with one that was dropped."""
-    rows = [(12, "s12", "too long", "900 pieces, 512 allowed")] if dropped else []
+    dropped = pd.DataFrame([{"record": 12, "id": "s12", "reason": "too long", "detail": "900 pieces, 512 allowed"}])
     return {
-        "attention": {model: StoredAttention([folder / "0.safetensors"])},
-        "examples": {model: all_examples([folder / "0.parquet"])},
-        "dropped": {model: [pd.DataFrame(rows, columns=["record", "id", "reason", "detail"])]},
+        "attention": {"tiny": StoredAttention([folder / "0.safetensors"])},
+        "examples": {"tiny": all_examples([folder / "0.parquet"])},
+        "dropped": {"tiny": [dropped]},
     }
 
 
@@ -106,23 +95,3 @@ def score_table() -> pd.DataFrame:
     table = table.assign(null_low=0.0, null_high=0.1, p=0.001, q=0.01, even_share=0.05, note="")
     table["ci_low"], table["ci_high"] = (table["value"].where(table["n"].notna()) + end for end in (-0.01, 0.01))
     return table
-
-
-def compared_model(folder: Path, name: str, mirrored: bool = False) -> dict[str, Any]:
-    """What the page gets of a model on the small treebank; mirrored: the two heads of each layer have changed places."""
-    place = folder / name
-    place.mkdir()
-    write_treebank(place)
-    shown = {kind: of[name] for kind, of in sentences_of(place, name, dropped=False).items()}
-    card = read_card(place / "card.json")
-    measured = of_model(shown["attention"], shown["examples"], card, resamples=200, seed=3, strongest_pairs=20)
-    tables = {table: measured[short] for table, short in _TABLES.items()} | {HEAD_SCORES: score_table()}
-
-    def seen(table: pd.DataFrame) -> pd.DataFrame:
-        table = as_read(table)
-        if not mirrored or "head" not in table:
-            return table
-        return table.assign(head=3 - table["head"]).sort_values(["layer", "head"], kind="stable", ignore_index=True)
-
-    evidence = {kind: seen(measured[kind]) for kind in ("pairs", "kinds")}
-    return {**shown, **evidence, "tables": {name: seen(table) for name, table in tables.items()}}

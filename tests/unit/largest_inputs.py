@@ -31,10 +31,6 @@ PLACES = all_heads()[["layer", "head"]]
 WORDS = ["[CLS]", "incomprehensib", "counterrevolut", "$1,234,567.89", "misunderstandi", "of", "the", "characteristic"] * 2
 
 
-def heads_with(**columns: Any) -> pd.DataFrame:
-    return PLACES.assign(**columns)
-
-
 def chance(rows: pd.DataFrame | int = LAYERS * HEADS) -> np.ndarray:
     return generator().random(rows if isinstance(rows, int) else len(rows))
 
@@ -80,8 +76,7 @@ def clark_figure5() -> Inputs:
 
 
 def clark_figure6() -> Inputs:
-    names = list(BEHAVIOURS)
-    heads = heads_with(x=noise(), y=noise()[::-1], behaviour=[names[k % len(names)] for k in range(len(PLACES))], relation=None)
+    heads = PLACES.assign(x=noise(), y=noise()[::-1], behaviour=np.resize(list(BEHAVIOURS), len(PLACES)), relation=None)
     heads.loc[[7, 100, 101, 200, 300], "relation"] = [*FIGURE5_RELATIONS[:4], "coreference, pobj"]
     return {"clustering": heads, "surface_summary": pd.DataFrame({"quantity": ["segments"], "value": [12345]})}
 
@@ -100,8 +95,7 @@ CLARK = {
 
 
 def typed(**columns: Any) -> pd.DataFrame:
-    types = [(*TYPES, UNNAMED)[k % (len(TYPES) + 1)] for k in range(len(PLACES))]
-    return heads_with(type=types, **columns)
+    return PLACES.assign(type=np.resize([*TYPES, UNNAMED], len(PLACES)), **columns)
 
 
 def guan_figure1(size: int = 60) -> Inputs:
@@ -147,7 +141,7 @@ def kovaleva_figure1(size: int = 40) -> Inputs:
 
 def kovaleva_figure3() -> Inputs:
     value = chance()
-    rows = heads_with(value=value, control=0.1, n=12345, margin=value - 0.5, margin_all_low=value - 0.7)
+    rows = PLACES.assign(value=value, control=0.1, n=12345, margin=value - 0.5, margin_all_low=value - 0.7)
     return {"frame_heads": rows, "direction": "target_to_fe", "pairing": "all"}
 
 
@@ -250,21 +244,21 @@ SEEDS = ["0", "1", "2"]
 def relative_attention() -> Inputs:
     value = noise(0.002)
     ends = {f"{kind}_{end}": value + side for kind in ("ci", "adjusted") for end, side in (("low", -0.003), ("high", 0.003))}
-    rows = heads_with(value=value, n=12345, unit="documents", **ends)
+    rows = PLACES.assign(value=value, n=12345, unit="documents", **ends)
     return {"relative_attention": pd.concat([rows.assign(reduction=name) for name in ("mean", "max")])}
 
 
 def head_ranking() -> Inputs:
     auc = 0.5 + noise(0.1)
     facts = {"cross_entropy_none": 0.5, "slide_entropy": 1.0, "share": 0.0123, "n": 1234567, "documents": 12345}
-    ranking = heads_with(auc=auc, auc_low=auc - 0.1, auc_high=auc + 0.1, slide_rank=range(1, len(PLACES) + 1), **facts)
+    ranking = PLACES.assign(auc=auc, auc_low=auc - 0.1, auc_high=auc + 0.1, slide_rank=range(1, len(PLACES) + 1), **facts)
     return {"head_ranking": ranking.assign(cross_entropy=0.5 - np.abs(noise(0.002))).sort_values("cross_entropy")}
 
 
 def logistic_regression() -> Inputs:
     ends = ends_of(noise(0.3), 0.4, 0.4)
     facts = {"coefficient": ends.pop("value"), "permutation_importance": noise(1e-4), "mix_weight": 1 / len(PLACES)}
-    return {"logistic_regression": heads_with(**facts, **ends)}
+    return {"logistic_regression": PLACES.assign(**facts, **ends)}
 
 
 def fine_tuning() -> Inputs:
@@ -277,7 +271,7 @@ def fine_tuning() -> Inputs:
 def ablation() -> Inputs:
     ends = {"ci_low": -1, "ci_high": 1, "adjusted_low": -1, "adjusted_high": 1, "p_adjusted": 0.04}
     rows = combined({"seed": [*SEEDS, "mean"]}, {"metric": "token_f1", "baseline": 87.6, "documents": 12345}, ends)
-    rows = rows.merge(heads_with(delta=noise(2)), how="cross").assign(value=lambda rows: 87.6 + rows["delta"])
+    rows = rows.merge(PLACES.assign(delta=noise(2)), how="cross").assign(value=lambda rows: 87.6 + rows["delta"])
     keys = {"seed": SEEDS, "order": list(REMOVAL_ORDERS), "draw": range(3), "percent": range(0, 101, 5)}
     removed = combined(keys | {"metric": ["token_f1", "phrase_f1"]}, {"documents": 12345})
     removed = removed[(removed["order"] == "random") | (removed["draw"] == 0)]
@@ -339,7 +333,7 @@ TENNEY = {
 
 
 def correlations() -> Inputs:
-    measures = [measure for source in SOURCES for measure in source.measures if not measure.part and measure.unit]
+    measures = [measure for source in SOURCES for measure in source.measures if measure.unit]
     pairs = pd.DataFrame(combinations([measure.name for measure in measures], 2), columns=["measure_a", "measure_b"])
     facts = {"ci_low": -1, "ci_high": 1, "within_layers": 0, "p": 0.001, "p_holm": 0.01, "n": LAYERS * HEADS}
     pairs = pairs.assign(spearman=generator().uniform(-1, 1, len(pairs)), **facts, definitional=pairs.index == 3)

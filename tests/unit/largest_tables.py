@@ -21,10 +21,9 @@ def long_labels(roles: Any) -> dict[str, RunLabel]:
     return {role: RunLabel(LABEL.run, MODEL, f"{CORPUS}, {role} part", sample=True) for role in roles}
 
 
-def all_heads(kinds: Any = ("enc_enc",), layers: int = LAYERS, heads: int = HEADS) -> pd.DataFrame:
+def all_heads(kinds: Any = ("enc_enc",)) -> pd.DataFrame:
     """kind, layer and head of all heads."""
-    rows = [(kind, layer, head) for kind in kinds for layer in range(1, layers + 1) for head in range(1, heads + 1)]
-    return pd.DataFrame(rows, columns=["kind", "layer", "head"])
+    return combined({"kind": kinds, "layer": range(1, LAYERS + 1), "head": range(1, HEADS + 1)})
 
 
 def combined(*parts: Mapping[str, Any]) -> pd.DataFrame:

@@ -1,7 +1,6 @@
 """Correlations, findings and matched heads: depth alone decides nothing, what is planted is found; against loops and scipy."""
 
 from collections import Counter
-from itertools import permutations
 
 import numpy as np
 import pandas as pd
@@ -15,14 +14,11 @@ from attention_atlas.atlas.correlations import (
     behaviour,
     centred_ranks,
     correlation_rows,
-    counted_once,
     match_rows,
     matched,
     shuffles_within,
-    within_layers,
 )
-from attention_atlas.atlas.measures import MEASURES, by_definition
-from attention_atlas.atlas.tables import QUESTIONS, finding_rows, findings, within_verdict
+from attention_atlas.atlas.tables import QUESTIONS, finding_rows
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from attention_atlas.stats.simultaneous import enough_draws
 
@@ -38,11 +34,10 @@ def chance():
 
 
 def test_shuffles_stay_within_layers():
-    for layer in (LAYER, np.array([0, 1, 0, 1, 1])):
-        for places in shuffles_within(layer, 50, 1):
-            assert sorted(places) == list(range(len(layer)))
-            assert (layer[places] == layer).all()
-    assert len({tuple(places) for places in shuffles_within(LAYER, 20, 1)}) == 20
+    layer = np.array([0, 1, 0, 1, 1])
+    shuffles = shuffles_within((0, 1, 0, 1, 1), 200, 1)
+    assert (layer[shuffles] == layer).all()
+    assert len({tuple(places) for places in shuffles.tolist()}) == 2 * 6, "all orders"
     assert centred_ranks(np.array([1.0, 3.0, 10.0, 20.0]), np.array([0, 0, 1, 1])).tolist() == [-0.5, 0.5, -0.5, 0.5]
 
 
@@ -60,18 +55,6 @@ def test_depth_alone_is_no_correlation_and_a_link_beyond_it_is(chance):
     assert linked["p"] == pytest.approx(1 / 601)
     assert pairs["p_holm"].tolist() == pytest.approx(multipletests(pairs["p"], method="holm")[1])
     assert correlation_rows(table, Draws(300, 99, 0), {})["p_holm"].isna().all(), "three of 1 / 100 are too many"
-    assert np.isnan(np.append(*within_layers(depth, LAYER.astype(float), LAYER, DRAWS))).all()
-
-
-def test_pairs_of_few_heads_and_of_noise_are_left_out(chance):
-    """Of the second measure 65 of 72 heads, over 90 %, are like heads without the effect; the third has 64 such heads."""
-    table = pd.DataFrame(PLACES).assign(model="tiny", few=[*range(3)] + [np.nan] * 69)
-    table["entropy"], table["disabled"], table["masked"] = (chance.random(72) + 0.1 for _ in range(3))
-    for name, inside in (("disabled", 65), ("masked", 64)):
-        table[f"{name}_low"], table[f"{name}_high"] = np.where(np.arange(72) < inside, -1, 0.05), 2.0
-    assert len(correlation_rows(table, DRAWS, {})) == 3, "no chance value is known"
-    pairs = correlation_rows(table, DRAWS, {"disabled": 0.0, "masked": 0.0})
-    assert pairs[["measure_a", "measure_b"]].to_numpy().tolist() == [["entropy", "masked"]]
 
 
 def test_measures_that_count_the_same_are_marked_and_not_tested(chance):
@@ -81,13 +64,7 @@ def test_measures_that_count_the_same_are_marked_and_not_tested(chance):
     assert rows.loc[("to_sep", "sink"), ["p", "p_holm"]].isna().all()
     others = rows[~rows["definitional"]]
     assert others["p_holm"].tolist() == pytest.approx(multipletests(others["p"], method="holm")[1]), "over the others alone"
-    # A head that does not respond to what a token is gives every token of a random sequence its even share.
-    breadth = ["entropy", "duplicate_token", "induction"]
-    assert all(by_definition(first, second) for first, second in permutations(breadth, 2))
-    assert not any(by_definition(name, other) for name in breadth for other in ("previous_token", "next_token", "to_sep"))
 
-
-# --- findings ---------------------------------------------------------------------------------------------------------
 
 CLAIMED = dict.fromkeys(("to_sep", "disabled", "masked", "relation_margin", "unchanged", "keyphrase_auc"), 1)
 CLAIMED |= {"importance": -1, "tagger_without": -1}
@@ -116,8 +93,8 @@ def draws_of(seed):
     return Draws(resamples=2, shuffles=enough_draws(len(QUESTIONS), 0.05), seed=seed)
 
 
-def found(heads, draws, warnings=(), chances=()):
-    return finding_rows(heads, draws, dict(warnings), dict(chances), {})
+def found(heads, draws, chances=()):
+    return finding_rows(heads, draws, {}, dict(chances), {})
 
 
 @pytest.mark.parametrize("data_sets", [30, pytest.param(2000, marks=pytest.mark.long)])
@@ -125,7 +102,6 @@ def test_depth_alone_decides_no_finding_more_often_than_the_level(data_sets):
     table = found(heads_table(0, depth=3.0), Draws(resamples=200, shuffles=200, seed=0))
     sides = [question.sign for question in QUESTIONS]
     assert (np.sign(table["ci_low"]) == sides).all(), "depth makes all values large: intervals over all heads exclude 0"
-    assert (np.sign(table["ci_high"]) == sides).all()
     tables = [found(heads_table(seed, depth=3.0), draws_of(seed)) for seed in range(data_sets)]
     below = np.array([table["p"] < 0.05 for table in tables])
     assert (below.sum(axis=0) <= binom.ppf(0.9999, data_sets, 0.05)).all()
@@ -136,40 +112,26 @@ def test_depth_alone_decides_no_finding_more_often_than_the_level(data_sets):
 
 
 @pytest.mark.parametrize("data_sets", [10, pytest.param(100, marks=pytest.mark.long)])
-@pytest.mark.parametrize("depth", [-3.0, 3.0])
 @pytest.mark.parametrize(("within", "verdict", "opposite"), [(1.2, HOLDS, DOES_NOT_HOLD), (-1.2, DOES_NOT_HOLD, HOLDS)])
-def test_an_association_within_layers_is_found_whatever_depth_says(data_sets, depth, within, verdict, opposite):
-    given = np.array([found(heads_table(seed, depth, within), draws_of(seed))["verdict"] for seed in range(data_sets)])
+def test_an_association_within_layers_is_found_whatever_depth_says(data_sets, within, verdict, opposite):
+    given = np.array([found(heads_table(seed, -2.5 * within, within), draws_of(seed))["verdict"] for seed in range(data_sets)])
     for question, column in zip(QUESTIONS, given.T, strict=True):
         counts = Counter(column)
         assert counts[verdict] >= 0.8 * data_sets, question.statement
         assert counts[opposite] == 0, question.statement
 
 
-def test_verdicts_need_enough_shuffles_and_the_page_says_how_they_are_given():
-    heads, draws = heads_table(0, depth=3.0, within=2.0), vars(draws_of(0))
-    facts = [{"measure": "entropy", "warning": "it says nothing"}, {"measure": "to_sep", "model": "tiny"}]
-    facts += [{"measure": "masked", "model": "tiny-qnli"}]
-    measures = pd.DataFrame(facts).reindex(columns=MEASURES)
-    page = findings(heads, measures, **draws)
-    assert (page.frame["verdict"] == HOLDS).all()
-    assert page.frame["p_holm"].tolist() == pytest.approx(multipletests(page.frame["p"], method="holm")[1])
-    linked = page.frame.set_index(["measure_a", "measure_b"]).loc[("to_sep", "masked")]
+def test_verdicts_need_enough_shuffles_and_measures_without_a_warning():
+    heads, draws = heads_table(0, depth=3.0, within=2.0), draws_of(0)
+    table = finding_rows(heads, draws, {"entropy": "it says nothing"}, {}, {"to_sep": "tiny", "masked": "tiny-qnli"})
+    assert (table["verdict"] == HOLDS).all()
+    assert table["p_holm"].tolist() == pytest.approx(multipletests(table["p"], method="holm")[1])
+    linked = table.set_index(["measure_a", "measure_b"]).loc[("to_sep", "masked")]
     assert linked[["model_a", "model_b"]].tolist() == ["tiny", "tiny-qnli"]
-    measures.loc[measures["measure"] == "masked", "warning"] = "it says nothing"
-    warned = findings(heads, measures, **draws)
-    assert warned.notes[-1] == "masked: it says nothing", "no finding needs the entropy"
-    assert len(warned.frame) == len(page.frame) - 2
-    few = findings(heads, measures, resamples=10, shuffles=399, seed=0)
-    assert few.frame["p_holm"].isna().all(), "four times 1 / 400 is a fifth of the level"
-    assert set(few.frame["verdict"]) == {UNDECIDED}
-    assert "p_holm is empty" in few.notes[-1]
-
-
-def test_a_verdict_is_the_side_of_a_significant_statistic():
-    assert [within_verdict(0.5, 0.04, sign) for sign in (1, -1)] == [HOLDS, DOES_NOT_HOLD]
-    assert [within_verdict(-0.5, 0.04, sign) for sign in (1, -1)] == [DOES_NOT_HOLD, HOLDS]
-    assert [within_verdict(within, p, 1) for within, p in ((0.5, 0.05), (-0.5, 0.05), (0.5, np.nan))] == [UNDECIDED] * 3
+    few = finding_rows(heads, Draws(10, 399, 0), {"masked": "it says nothing"}, {}, {})
+    assert len(few) == len(table) - 2
+    assert few["p_holm"].isna().all(), "four times 1 / 400 is a fifth of the level"
+    assert set(few["verdict"]) == {UNDECIDED}
 
 
 def test_findings_that_cannot_be_tested_have_no_row():
@@ -178,9 +140,7 @@ def test_findings_that_cannot_be_tested_have_no_row():
     of_masked = {statement for needs, statement in statements.items() if "masked" in needs}
     vertical = statements["distance_type", "importance"]
     cases = [
-        (table.assign(distance_type="dense"), {vertical}),
         (table.assign(distance_type=np.where(LAYER > 2, "vertical", "dense")), {vertical}),
-        (table.assign(masked=np.arange(72) % 4), of_masked),
         (table.assign(masked=LAYER.astype(float)), of_masked),
     ]
     for heads, left_out in cases:
@@ -206,19 +166,9 @@ def test_groups_are_compared_pair_by_pair():
     inside, layer = (table["distance_type"] == "vertical").to_numpy(), table["layer"].to_numpy()
     assert row["value"] == pytest.approx(slow_pairs(inside, values, np.zeros(len(values))))
     assert row["within_layers"] == pytest.approx(slow_pairs(inside, values, layer))
-    shuffled = [slow_pairs(inside, values[places], layer) for places in shuffles_within(layer, 60, 3)]
+    shuffled = [slow_pairs(inside, values[places], layer) for places in shuffles_within(tuple(layer), 60, 3)]
     assert row["p"] == pytest.approx((1 + np.sum(np.abs(shuffled) >= abs(row["within_layers"]) - 1e-12)) / 61)
 
-
-def test_one_layer_alone_has_the_usual_rank_correlation():
-    first, second = np.random.default_rng(5).random((2, 15)).round(1)
-    within, shuffled = within_layers(first, second, np.full(15, 3), DRAWS)
-    assert within == pytest.approx(spearmanr(first, second).statistic)
-    places = shuffles_within(np.full(15, 3), DRAWS.shuffles, 0)[:50]
-    assert shuffled[:50] == pytest.approx([spearmanr(first[order], second).statistic for order in places])
-
-
-# --- heads matched between models -------------------------------------------------------------------------------------
 
 NAMES = ["entropy", "to_next", "to_previous", "to_itself", "to_punctuation"]
 
@@ -233,27 +183,6 @@ def agreement(first, second, draws=DRAWS):
     return agreement_rows("other", True, first, second, draws).set_index("measure")
 
 
-def test_the_assignment_has_the_smallest_sum_of_all(chance):
-    first, second = chance.normal(size=(6, 3)), chance.normal(size=(6, 3))
-    rows, columns, distances = matched(first, second)
-    orders = list(permutations(range(6)))
-    costs = [np.sqrt(np.mean((first - second[list(order)]) ** 2, axis=1)).sum() for order in orders]
-    assert rows.tolist() == list(range(6))
-    assert tuple(columns) == orders[int(np.argmin(costs))]
-    assert distances.sum() == pytest.approx(min(costs))
-
-
-def test_measures_are_standardised_over_both_models_and_incomplete_ones_are_left_out(chance):
-    first, second = heads(chance.normal(size=(8, 5))), heads(3 + chance.normal(size=(8, 5)))
-    first.loc[2, "to_next"] = np.nan
-    first["to_itself"] = second["to_itself"] = 0.5
-    both = behaviour(first, second)
-    assert both.names == ("entropy", "to_previous", "to_punctuation")
-    values = np.concatenate([both.first, both.second])
-    assert np.stack([values.mean(axis=0), values.std(axis=0)]) == pytest.approx(np.array([[0.0] * 3, [1.0] * 3]), abs=1e-9)
-    assert (both.second.mean(axis=0) > both.first.mean(axis=0)).all(), "a difference between the models is kept"
-
-
 def test_heads_that_changed_places_are_found_and_agree_on_what_they_were_not_matched_by(chance):
     # All measures follow two properties of a head.
     values = chance.normal(size=(48, 2)) @ chance.normal(size=(2, 5)) + 0.1 * chance.normal(size=(48, 5))
@@ -266,7 +195,6 @@ def test_heads_that_changed_places_are_found_and_agree_on_what_they_were_not_mat
     assert table.index.tolist() == NAMES
     assert (table["agreement"] > np.maximum(0.8, table["null_high"])).all()
     assert table["p_holm"].tolist() == pytest.approx(multipletests(table["p"], method="holm")[1])
-    assert (table["p_holm"] < 0.05).all()
     one, two, _ = matched(*(part[:, [0, 2, 3, 4]] for part in behaviour(first, second)[1:]))
     expected = spearmanr(first["to_next"].to_numpy()[one], second["to_next"].to_numpy()[two]).statistic
     assert table.loc["to_next", "agreement"] == pytest.approx(expected), "matched by the four others"
@@ -277,7 +205,7 @@ def test_no_quantity_counts_twice_in_a_match(chance):
     first, second = heads(chance.normal(size=(12, 2))), heads(chance.normal(size=(12, 2)))
     first["to_sep"], second["to_sep"] = chance.normal(size=(2, 12))
     alone = match_rows("other", first, second)
-    for name in ("sink", "norm_sep", "relation_norm"):
+    for name in ("sink", "norm_sep"):
         first[name], second[name] = chance.normal(size=(2, 12))
     pd.testing.assert_frame_equal(match_rows("other", first, second), alone)
     matched_by = agreement(first, second)["matched_by"]
@@ -288,8 +216,6 @@ def test_no_quantity_counts_twice_in_a_match(chance):
     # Entropy and induction both count, but one says nothing new about heads that were matched by the other.
     matched_by = agreement(first, second)["matched_by"]
     assert matched_by[["induction", "entropy", "to_sep"]].tolist() == [2, 2, 3]
-    assert counted_once(("entropy", "to_sep", "sink", "norm_sink", "induction")) == ("entropy", "to_sep", "induction")
-    assert counted_once(("entropy", "sink", "norm_sink", "induction")) == ("entropy", "sink", "induction")
 
 
 @pytest.mark.parametrize("data_sets", [60, pytest.param(400, marks=pytest.mark.long)])
@@ -301,14 +227,3 @@ def test_chance_agreement_is_rejected_as_often_as_the_level_says(chance, data_se
     assert least <= sum(row["p"] <= 0.05 for row in rows) <= most
     inside = sum(row["null_low"] <= row["agreement"] <= row["null_high"] for row in rows)
     assert binom.ppf(0.0005, data_sets, 0.95) <= inside
-
-
-def test_of_models_of_other_shapes_the_smaller_one_is_matched_as_a_whole(chance):
-    first, second = heads(chance.normal(size=(12, 5))), heads(chance.normal(size=(8, 5)), layers=2)
-    rows = match_rows("other", first, second)
-    assert len(rows) == 8
-    assert not rows.duplicated(["matched_layer", "matched_head"]).any()
-    assert set(agreement(first, second)["n"]) == {8}
-    nothing = second.drop(columns=NAMES)
-    assert match_rows("other", first, nothing).empty
-    assert agreement(first, nothing).empty

@@ -1,7 +1,5 @@
 """The atlas: measures of single heads read from the tables of studies, with intervals, nulls and what makes them unusable."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,9 +8,8 @@ from scipy.stats import binomtest, norm
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.correlations import heads_of_run
-from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, HEAD_SCORES, MODEL_TABLES
+from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, HEAD_SCORES
 from attention_atlas.atlas.measures import (
-    SOURCES,
     inside_null,
     measure_rows,
     numeric,
@@ -60,7 +57,6 @@ def test_columns_come_from_their_rows(tables):
     assert [*below, *above] == pytest.approx([0.1] * 12 + [0.2] * 12)
     # The mean of two independent tasks.
     assert (table["unchanged"] - table["unchanged_low"]).tolist() == pytest.approx([0.1 / 2**0.5] * 12)
-    assert numeric(table) == ["entropy", "entropy_cls", "unchanged"]
 
 
 def test_every_measure_has_a_row_or_a_reason(tables):
@@ -70,25 +66,10 @@ def test_every_measure_has_a_row_or_a_reason(tables):
     table, measures = found["heads"], found["measures"].set_index("measure")
     declared = [source for study in studies().values() for source in study.measures]
     assert sorted(measures.index) == sorted(measure.name for source in declared for measure in source.measures)
-    assert measures.index.is_unique
     assert measures.loc[["unchanged", "masked"], "model"].tolist() == ["tiny-tuned", ""]
     assert measures.loc["entropy", ["heads", "n", "n_unit"]].tolist() == [12, 48, "texts"]
     assert measures.loc["masked", "note"] == "its model has another shape"
     assert all((name in table) == (not note) for name, note in measures["note"].items())
-    with pytest.raises(AtlasError, match="no study"):
-        heads_of_run({}, skip_reasons={}, **facts)
-
-
-def test_measures_are_compared_with_something_or_say_why_not_and_name_each_other():
-    names = {measure.name for source in SOURCES for measure in source.measures}
-    for source in SOURCES:
-        for measure in source.measures:
-            assert {*measure.shares, *([measure.about] if measure.about else [])} <= names, measure.name
-            if measure.unit:
-                assert measure.null or measure.chance is not None or source.chances or source.no_null, measure.name
-    artifacts = [(study.id, artifact) for study in studies().values() for artifact in study.artifacts]
-    written = {f"{study}/{Path(name).stem}" for study, artifact in artifacts for name in artifact.files}
-    assert {table for source in SOURCES for table in source.tables} <= written | {*MODEL_TABLES}
 
 
 def test_noise_and_ties_are_not_ranked():
@@ -98,7 +79,6 @@ def test_noise_and_ties_are_not_ranked():
     assert why_not_ranked(values, inside & (values.index > 0)) == ""
     assert why_not_ranked(pd.Series(np.arange(20) % 4)) == "fewer than five different values"
     assert why_not_ranked(pd.Series([*range(9), *[3] * 11])) == "most heads are tied with another head"
-    assert why_not_ranked(values.where(values.index < 19), inside), "a head without a value does not count"
 
 
 def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_nothing():
@@ -110,10 +90,8 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
     sources = {"stefanik2021/ablation": removed, "stefanik2021/fine_tuning": pd.DataFrame(scores)}
     measured = read_measures(sources, LAYERS, HEADS)
     assert measured.examples["tagger_without"] == 14
-    assert set(measured.table["tagger_without_low"]) == {-1.0}
     assert set(measured.table["tagger_without_high"]) == {0.25}
     assert set(measured.warnings) == {"tagger_without"}
-    assert "removals are uninformative about single heads here" in measured.warnings["tagger_without"]
     # Without heads the taggers lose: removals can be used.
     sources["stefanik2021/fine_tuning"] = pd.DataFrame(scores | {"delta_high": [0.0, -0.1]})
     assert read_measures(sources, LAYERS, HEADS).warnings == {}
@@ -129,7 +107,6 @@ def test_a_relation_counts_for_heads_that_have_one_and_is_named_where_it_is_conf
     assert measured.examples["relation_margin"] == 31, "without head 4"
     assert set(measured.table["relation_accuracy_high"]) == {0.95}
     assert measured.table["best_relation"].tolist() == ["det"] * 3 + ["none"] * 2 + ["det"] * 7
-    assert measured.table["chosen_relation"].tolist() == ["det"] * 3 + ["none"] + ["det"] * 8
 
 
 def test_measures_have_the_intervals_and_tests_of_their_tables():
@@ -165,19 +142,17 @@ def test_measures_have_the_intervals_and_tests_of_their_tables():
     assert numeric(table) == ["frame_margin", "disabled", "masked", "keyphrase_auc"], "an end is no measure"
 
 
-@pytest.mark.parametrize(("loss", "weak"), [(6.55, True), (5.6, True), (5.4, False), (None, False)])
+@pytest.mark.parametrize(("loss", "weak"), [(5.6, True), (5.4, False), (None, False)])
 def test_a_weak_language_model_is_a_caution_on_the_effects_of_masking(loss, weak):
     """A head trained here must save a quarter of the 7.34 nats of token frequencies: its loss must be at most 5.5."""
     facts = {"texts": 900, "positions": 1, "steps": 1, "heldout_accuracy": 0.1, "unigram_loss": 7.34}
     words = "head of the checkpoint" if loss is None else HeadFacts("trained", heldout_loss=loss, **facts).words
-    ends = {"relation_low": -0.1, "relation_high": 0.4, "ci_low": -0.2, "ci_high": 0.3, "q": 0.5}
-    table = rows(relation_change=0.1, value=0.05, **ends, n=30, language_model=f"masked-LM {words}", note="")
+    ends = {"ci_low": -0.2, "ci_high": 0.3, "q": 0.5}
+    table = rows(value=0.05, **ends, n=30, language_model=f"masked-LM {words}", note="")
     measured = read_measures({CAUSAL_EFFECTS: table}, LAYERS, HEADS)
-    assert measured.table[["relation_loss", "causal_effect", "causal_effect_high"]].iloc[0].tolist() == [0.1, 0.05, 0.3]
-    assert set(measured.warnings) == ({"relation_loss", "causal_effect"} if weak else set())
-    if weak:
-        warning = measure_rows(measured, {}).set_index("measure").loc["causal_effect", "warning"]
-        assert f"its held-out loss is {loss:.2f} nats, that of token frequencies 7.34" in warning
+    columns = [f"causal_effect{part}" for part in ("", "_low", "_high", "_q")]
+    assert measured.table[columns].iloc[0].tolist() == [0.05, -0.2, 0.3, 0.5]
+    assert set(measured.warnings) == ({"causal_effect"} if weak else set())
 
 
 @pytest.mark.parametrize(
@@ -185,7 +160,6 @@ def test_a_weak_language_model_is_a_caution_on_the_effects_of_masking(loss, weak
     [
         (rows(type="dense", n=9), 2, "2 layers of 4 heads"),
         (pd.concat([rows(type="dense", n=9)] * 2), LAYERS, "several rows for one head"),
-        (rows(n=9), LAYERS, "guan2020/head_types: the column 'type' is missing"),
     ],
 )
 def test_tables_that_do_not_fit_are_errors(table, layers, message):
@@ -197,7 +171,6 @@ def test_the_pattern_of_a_head_is_that_of_most_of_its_maps_over_tasks():
     counts = {("mrpc", "vertical"): 3, ("mrpc", "block"): 4, ("rte", "vertical"): 3, ("rte", "block"): 1}
     listed = [(task, "rules", 1, 1, name, maps) for (task, name), maps in counts.items()]
     listed += [("mrpc", "network", 1, 1, "diagonal", 99)]
-    listed += [("mrpc", "rules", 1, 2, "block", 5), ("rte", "rules", 1, 2, "vertical", 5)]
     table = pd.DataFrame(listed, columns=["task", "annotator", "layer", "head", "class", "maps"])
     table["n"] = table["task"].map({"mrpc": 7, "rte": 4})
     classes = most_frequent_class(table).set_index(["layer", "head"])
@@ -207,7 +180,6 @@ def test_the_pattern_of_a_head_is_that_of_most_of_its_maps_over_tasks():
     # Two seeds: twice the maps of the same examples say no more about other examples.
     doubled = most_frequent_class(table.assign(maps=2 * table["maps"])).set_index(["layer", "head"])
     pd.testing.assert_frame_equal(doubled, classes)
-    assert classes.loc[(1, 2), ["pattern_class", "pattern_share"]].tolist() == ["vertical", 0.5], "a tie: the first class"
 
 
 def test_coreference_is_that_of_the_better_direction_with_its_interval_and_chance():
@@ -227,46 +199,15 @@ def test_coreference_is_that_of_the_better_direction_with_its_interval_and_chanc
     assert inside_null(measured.table, "coreference", 0.3).tolist() == [True, True, *[False] * 10]
 
 
-def test_measures_that_are_zero_by_construction_are_not_shown():
-    """As in a causal model, whose heads do not look ahead."""
-    surface = pd.concat([rows(measure=name, value=0.0, ci_low=0.0, ci_high=0.0, n=48) for name in ("next", "previous")])
-    surface.loc[surface["measure"] == "previous", "value"] = np.arange(12) / 12
-    measured = read_measures({"clark2019/surface": surface}, LAYERS, HEADS)
-    assert "to_previous" in measured.table
-    assert not {"to_next", "to_next_low", "to_next_high"} & set(measured.table)
-    assert measured.absent["to_next"] == "all heads have the value 0"
-
-
-@pytest.mark.parametrize("data_sets", [30, pytest.param(400, marks=pytest.mark.long)])
-def test_q_by_intervals_keeps_its_level_and_has_power(data_sets):
-    alarms, found = 0, 0
-    for seed in range(data_sets):
-        sample = np.random.default_rng(seed).normal(size=(LAYERS * HEADS, 40))
-        half = sample.std(axis=1, ddof=1) / 40**0.5 * norm.ppf(0.975)
-        for planted in (0.0, 0.9):
-            means = sample.mean(axis=1) + planted * (np.arange(12) == 0)
-            table = rows(n=40).assign(margin=means, margin_ci_low=means - half, margin_ci_high=means + half)
-            q = read_measures({"kovaleva2019/figure3": table}, LAYERS, HEADS).table["frame_margin_q"]
-            alarms += (q < 0.05).any() and not planted
-            found += bool(planted) and q[0] < 0.05
-    # The normal approximation with 40 examples has p below 0.05 in 5.7 %.
-    assert alarms <= 0.15 * data_sets
-    assert found >= 0.95 * data_sets
-
-
-@pytest.mark.parametrize("random_models", [3, 100])
-def test_q_of_a_measure_with_a_null_distribution_is_that_of_its_draws_or_missing(random_models):
+def test_q_of_a_measure_with_a_null_distribution_is_that_of_its_draws_or_missing():
     """All intervals exclude uniform attention, but a head that differs from it can still be like heads with random weights."""
-    scores = score_table()
-    scores["q"] = [0.9, 0.01, 0.9, np.nan] * 5 if random_models == 100 else np.nan
-    measured = read_measures({HEAD_SCORES: scores}, 2, 2)
-    table, described = measured.table, measure_rows(measured, {}).set_index("measure")["calibration"]
+    scores = score_table().assign(q=[0.9, 0.01, 0.9, np.nan] * 5)
+    table = read_measures({HEAD_SCORES: scores}, 2, 2).table
     assert table["induction"].tolist() == pytest.approx([0.02, 0.05, 0.08, 0.11])
     assert table["induction_null_high"].unique() == [0.1]
     assert not {"ov_copying_low", "next_token"} & set(table), "weights have no interval, and this table no next token"
-    if random_models == 3:
-        assert inside_null(table, "sink") is None
-        assert described["sink"].startswith("Compared with heads with random weights; too few draws for q.")
-    else:
-        assert inside_null(table, "sink").tolist() == [True, False, True, True]
-        assert described["sink"].endswith("Not ranked or correlated: fewer than five different values.")
+    assert inside_null(table, "sink").tolist() == [True, False, True, True]
+    measured = read_measures({HEAD_SCORES: scores.assign(q=np.nan)}, 2, 2)
+    assert inside_null(measured.table, "sink") is None
+    calibration = measure_rows(measured, {}).set_index("measure").loc["sink", "calibration"]
+    assert calibration.startswith("Compared with heads with random weights; too few draws for q.")

@@ -1,59 +1,32 @@
-"""The page of the atlas in a real browser, where there is one: of one model, of several side by side, and of a large one."""
+"""The page of the atlas in a real browser, where there is one: of one model, and of several side by side."""
 
 import re
 
 import numpy as np
 import pytest
-from atlas_tables import CALIBRATION, as_read, build, compared_model, in_full, sentences_of, small_atlas
+from atlas_tables import build, in_full, score_table, sentences_of, small_atlas
 from axe_playwright_python.sync_playwright import Axe
-from browser_checks import stops_of_the_tab_key, text_sizes
 from small_treebank import write_treebank
 
-from attention_atlas.atlas.correlations import heads_of_run
-from attention_atlas.atlas.page import data_of_page
-from attention_atlas.atlas.sentences import attended
-
-
-def evidence_of(shown):
-    """What heads attend to on the sentences that are shown."""
-    tables = attended(iter(shown["attention"]["tiny"]), shown["examples"]["tiny"], strongest_pairs=20)
-    return {name: as_read(table) for name, table in tables.items()}
+from attention_atlas.atlas.head_measures import HEAD_SCORES
 
 
 @pytest.fixture(scope="module")
-def single(tmp_path_factory):
-    """Page of a model of 2 x 2 heads."""
-    folder = tmp_path_factory.mktemp("single")
+def path(tmp_path_factory):
+    """Page of a model of 2 x 2 heads, and of one that it is compared with."""
+    folder = tmp_path_factory.mktemp("page")
     write_treebank(folder)
-    rows = [
-        (layer, head, 1, "det", "dependent_to_head", 40, 0.2 * layer + 0.1 * head, 1, 0.25, 0.2 * layer, 0.1, 0.5, 0.01, 0.02)
-        for layer in (1, 2)
-        for head in (1, 2)
-    ]
-    relations = in_full(rows)
+    ends = (1, 0.25, 0.2, 0.1, 0.5, 0.01, 0.02)
+    relations = in_full([(k // 2 + 1, k % 2 + 1, 1, "det", "dependent_to_head", 40, 0.2, *ends) for k in range(4)])
+    relations["margin"] = [0.2, 0.1, 0.3, 0.4]
     # The last head finds nothing that is above the baseline.
     relations.loc[3, "q"] = 0.2
-    shown = sentences_of(folder)
-    shown |= {name: {"tiny": table} for name, table in evidence_of(shown).items()}
-    build(small_atlas(2, 2), folder / "atlas.html", **shown, relations={"tiny": relations})
-    return folder / "atlas.html"
-
-
-@pytest.fixture(scope="module")
-def several(tmp_path_factory):
-    """Page of two models and a control; in the second model the heads of each layer have changed places."""
-    folder = tmp_path_factory.mktemp("models")
-    names = ("step2", "step1", "step2-random")
-    models = {name: compared_model(folder, name, mirrored=name == "step1") for name in names}
-    shapes = dict.fromkeys(models, (2, 2))
-    compared = {model: of["tables"] for model, of in models.items()}
-    facts = {"model": "step2", "random_weights": dict.fromkeys(models, False), "table_models": {}, "skip_reasons": {}}
-    found = heads_of_run(compared["step2"], compared, shapes=shapes, **facts, resamples=200, shuffles=300, seed=1)
-    tables = {name: as_read(found[name]) for name in ("heads", "measures", "matches")}
-    kinds = ("attention", "examples", "dropped", "pairs", "kinds")
-    gathered = {kind: {model: of[kind] for model, of in models.items()} for kind in kinds}
-    gathered["relations"] = {model: tables["clark2019/dependency_head_relations"] for model, tables in compared.items()}
-    build(tables, folder / "atlas.html", shapes=shapes, page_tables=compared, **gathered)
+    # The heads of the second layer have changed places.
+    matched = {"matched_layer": [1, 1, 2, 2], "matched_head": [1, 2, 2, 1], "distance": 0.5}
+    matches = relations[["layer", "head"]].assign(model="other", **matched)
+    compared = {"page_tables": {"tiny": {}, "other": {HEAD_SCORES: score_table()}}, "shapes": {"tiny": (2, 2), "other": (2, 2)}}
+    tables = small_atlas(2, 2) | {"matches": matches}
+    build(tables, folder / "atlas.html", **sentences_of(folder), relations={"tiny": relations}, **compared)
     return folder / "atlas.html"
 
 
@@ -79,8 +52,8 @@ def open_page(browser):
 
 
 @pytest.fixture
-def page(open_page, single):
-    return open_page(single)
+def page(open_page, path):
+    return open_page(path)
 
 
 TABLE = small_atlas(2, 2)["heads"]
@@ -104,52 +77,15 @@ def check_card(page, index):
 def test_a_click_shows_the_numbers_of_the_head(page):
     choose(page, 3)
     check_card(page, 3)
-    before = page.locator("#grid button").nth(0).evaluate("button => button.style.background")
-    page.locator("#measure").select_option("masked")
-    assert page.locator("#grid button").nth(0).evaluate("button => button.style.background") != before
     choose(page, 1)
     page.reload()
     page.wait_for_selector("#matrix svg")
     check_card(page, 1)
-    assert page.locator("#measure").input_value() == "masked", "the address keeps measure and head"
     cells = page.locator("#relations tbody tr td").all_inner_texts()
-    assert cells == ["dependent to head", "40.0 %", "25.0 %", "20.0 [10.0, 50.0]", "40"]
-    choose(page, 3)
-    assert page.locator("#no-relations").inner_text() == "None."
-    assert not any(page.locator(part).is_visible() for part in ("#relations", "#model-part", "#matched-part"))
+    assert cells == ["dependent to head", "20.0 %", "25.0 %", "10.0 [10.0, 50.0]", "40"]
     # Head 1-1 puts 0.7 of its attention on the next word.
     choose(page, 0)
     assert "w0 → w1 0.70" in page.locator("#strongest").inner_text()
-
-
-def test_keys_alone_reach_every_part_move_between_heads_and_choose_one(page):
-    stops = stops_of_the_tab_key(page)
-    places = [place for place, _, _ in stops]
-    assert {"theme", "measure", "grid", "rank-by", "ranking", "kinds-of", "pairs", "sentence", "lines"} <= set(places)
-    assert places.count("grid") == 1, "the heads are one stop"
-    assert all(outlined for _, _, outlined in stops)
-    page.locator("#grid button").nth(0).focus()
-    for key in ("ArrowRight", "ArrowDown", "Enter"):
-        page.keyboard.press(key)
-    check_card(page, 3)
-
-
-def test_heads_like_the_null_distribution_are_grey_and_their_null_is_drawn(page):
-    page.locator("#measure").select_option("induction")
-    buttons = page.locator("#grid button")
-    inside = "button => button.classList.contains('inside')"
-    assert [buttons.nth(k).evaluate(inside) for k in range(4)] == [True] + [False] * 3
-    page.locator("#grey").uncheck()
-    assert not buttons.nth(0).evaluate(inside)
-    for index in (0, 3):
-        choose(page, index)
-        strip = page.locator('#values tr[data-measure="induction"] svg')
-        null, value = (strip.locator(name).bounding_box() for name in (".null", ".value"))
-        middle = value["x"] + value["width"] / 2
-        assert (null["x"] <= middle <= null["x"] + null["width"]) == (index == 0)
-        assert "heads with random weights: 0.01 to 0.55; q = " in strip.get_attribute("aria-label")
-    page.locator("#measure").select_option("entropy")
-    assert CALIBRATION in page.locator("#measure-note").inner_text()
 
 
 def test_heads_are_ranked_by_a_measure_and_by_a_relation(page):
@@ -157,126 +93,25 @@ def test_heads_are_ranked_by_a_measure_and_by_a_relation(page):
     heads = page.locator("#ranking tbody a")
     order = TABLE["masked"].sort_values(ascending=False).index
     assert heads.all_inner_texts() == [f"layer {TABLE.layer[k]}, head {TABLE['head'][k]}" for k in order]
-    heads.nth(2).click()
-    check_card(page, order[2])
     page.locator("#rank-by").select_option("relation:det")
-    # Margins are 0.2 in layer 1 and 0.4 in layer 2; the last head has none that holds.
     assert heads.all_inner_texts() == ["layer 2, head 1", "layer 1, head 1", "layer 1, head 2"]
 
 
-def test_the_card_shows_the_strongest_pairs_and_their_kinds_which_are_linked(page, single):
-    pairs, kinds = (table.query("layer == 2 and head == 1") for table in evidence_of(sentences_of(single.parent)).values())
-    choose(page, 2)
-    items, rows = page.locator("#pairs li"), page.locator("#kinds tbody tr")
-    assert items.count() == len(pairs) == 20
-    first, words = pairs.iloc[0], pairs["sentence"].iloc[0].split(" ")
-    assert items.first.locator("b").inner_text() == words[first["query"] - 1]
-    assert items.first.locator("u").inner_text() == words[first["key"] - 1]
-    assert items.all_inner_texts() == [f"{row.sentence} ({row.weight:.2f})" for row in pairs.itertuples()]
-    assert rows.locator("th").all_inner_texts() == kinds.sort_values("share", ascending=False)["kind"].tolist()
-    relation = pairs["relation"].iloc[0]
-    button = rows.get_by_role("button", name=relation, exact=True)
-    for count in (int((pairs["relation"] == relation).sum()), 0):
-        button.press("Enter")
-        page.mouse.move(0, 0)
-        assert page.locator("#pairs .linked").count() == count
-
-
-def lines_of(page):
-    """(query token, key token) of the lines that are not faint."""
-    titles = page.locator("#lines .arc:not(.faint) title").evaluate_all("titles => titles.map((title) => title.textContent)")
-    return [re.match(r"(\S+) → (\S+)", title).groups() for title in titles]
-
-
-def test_a_token_that_is_pointed_at_or_chosen_shows_its_lines_alone(page):
-    choose(page, 0)
-    assert len(lines_of(page)) == 49, "all weights of 7 tokens are 0.05 or more"
-    tokens = page.locator("#lines .token")
-    tokens.nth(2).hover()
-    assert set(lines_of(page)) == {("w1", name) for name in tokens.all_text_contents()}
-    assert page.locator("#linked").inner_text().startswith("w1 attends to: w2 0.70; ")
-    # Chosen by a click it stays, for other heads as well, until it is clicked again.
-    tokens.nth(7 + 3).click()
-    choose(page, 1)
-    assert {key for _, key in lines_of(page)} == {"w2"}
-    page.locator("#lines .token").nth(7 + 3).click()
-    page.mouse.move(0, 0)
-    assert len(lines_of(page)) == 49
-
-
-def test_all_heads_are_drawn_on_the_sentence_and_a_click_on_one_opens_its_card(page):
-    # Head 1-1 gives 0.7 of its attention to the next word: the cell above the diagonal is bright, that below it dark.
-    cell = 44 / 7
-    pixels = page.evaluate("() => [...document.getElementById('all').getContext('2d').getImageData(0, 0, 120, 120).data]")
-    picture = np.array(pixels).reshape(120, 120, 4)[..., :3].sum(axis=-1)
-    bright, dark = (picture[24 + int(row * cell), 24 + int(column * cell)] for row, column in ((1.5, 2.5), (2.5, 1.5)))
-    assert bright > dark + 150
-    page.locator("#all").click(position={"x": 84, "y": 84})
-    check_card(page, 3)
-
-
-@pytest.mark.parametrize(
-    ("which", "width", "theme", "measure"), [("single", 390, "dark", "induction"), ("several", 1400, "light", "entropy")]
-)
-def test_a_page_is_accessible_as_wide_as_the_screen_and_in_text_that_can_be_read(
-    open_page, request, which, width, theme, measure
-):
-    page = open_page(request.getfixturevalue(which), width=width, height=900)
+@pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (1400, "light")])
+def test_a_page_is_accessible_and_as_wide_as_the_screen(open_page, path, width, theme):
+    page = open_page(path, width=width, height=900)
     page.emulate_media(color_scheme=theme)
-    page.locator("#measure").select_option(measure)
+    page.locator("#measure").select_option("induction")
     violations = Axe().run(page).response["violations"]
     assert {one["id"] for one in violations if one["impact"] in ("serious", "critical")} == set()
     assert page.evaluate("document.documentElement.scrollWidth") <= width, "wide tables scroll in boxes of their own"
-    sizes = text_sizes(page)
-    assert len(sizes) > 50
-    assert [row for row in sizes if row[0] < 12 - 1e-6] == []
-    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert colour == {"dark": "rgb(22, 24, 28)", "light": "rgb(255, 255, 255)"}[theme]
 
 
-def test_the_page_holds_the_values_of_all_models_and_their_matched_heads(several):
-    data = data_of_page(several.read_text(encoding="utf-8"))
-    step1, random = data["others"]
-    assert (data["name"], step1["name"], random["name"]) == ("step2", "step1", "step2-random")
-    for measure in ("entropy", "induction"):
-        assert step1["values"][measure] == [data["values"][measure][k] for k in (1, 0, 3, 2)]
-    assert step1["null"]["induction"] == data["null"]["induction"], "each value stands beside its null"
-    assert len(step1["sentences"]) == 2
-    assert [data["matches"]["step1"][k] for k in (0, 2)] == [[1, 0], [3, 0]], "the heads of each layer have changed places"
-
-
-def test_the_switch_and_matched_heads_lead_to_another_model_and_back(open_page, several):
-    models, data = open_page(several), data_of_page(several.read_text(encoding="utf-8"))
-    checked, title = models.locator("#model option:checked"), models.locator("#card-title")
-    models.locator("#model").select_option(label="step1")
-    entropy = models.locator('#values tr[data-measure="entropy"] td').first.inner_text()
-    assert float(entropy.split(" ")[0]) == pytest.approx(data["others"][0]["values"]["entropy"][0], rel=1e-3)
-    models.reload()
-    models.wait_for_selector("#matrix svg")
-    assert checked.inner_text() == "step1", "the address brings the model back"
-    models.locator("#model").select_option(label="step2")
-    choose(models, 2)
-    rows = models.locator("#matched tbody tr")
-    assert rows.locator("a").all_inner_texts() == ["layer 2, head 2", "layer 2, head 1"]
-    for model, head in (("step1", "Layer 2, head 2"), ("step2", "Layer 2, head 1")):
-        rows.locator("a").first.click()
-        assert (checked.inner_text(), title.inner_text()) == (model, head)
-    models.evaluate("location.hash = 'model=step7&head=2-1'")
-    models.wait_for_selector("#address-note", state="visible")
-    assert "no model step7" in models.locator("#address-note").inner_text()
-
-
-def test_a_large_model_has_few_elements_scrolls_in_boxes_and_lists_all_heads(open_page, tmp_path):
-    path = tmp_path / "large.html"
-    build(small_atlas(24, 16), path)
-    page = open_page(path, width=390, height=900)
-    # Few elements: the browser has little to lay out before the first paint.
-    assert page.evaluate("document.querySelectorAll('*').length") < 4000
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert page.evaluate("document.getElementById('grid').closest('.scroll').scrollWidth") > 390
-    choose(page, 383)
-    assert page.locator("#card-title").inner_text() == "Layer 24, head 16"
-    page.locator("#rank-by").select_option("masked")
-    assert page.locator("#ranking tbody tr").count() == 10
-    page.locator("#ranking-all").press("Enter")
-    assert page.locator("#ranking tbody tr").count() == 384
+def test_the_switch_and_matched_heads_lead_to_another_model(page):
+    checked, title = page.locator("#model option:checked"), page.locator("#card-title")
+    page.locator("#model").select_option(label="other")
+    assert page.locator('#values tr[data-measure="sink"] td').first.inner_text().startswith("0.1 ")
+    page.locator("#model").select_option(label="tiny")
+    choose(page, 2)
+    page.locator("#matched tbody tr a").first.click()
+    assert (checked.inner_text(), title.inner_text()) == ("other", "Layer 2, head 2")

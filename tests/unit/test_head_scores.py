@@ -1,6 +1,4 @@
-"""Scores of heads: models made by hand, loops over single places, eigenvalues in full, false alarms under random weights."""
-
-from dataclasses import replace
+"""Scores of heads: models made by hand, loops over single places, eigenvalues in full."""
 
 import numpy as np
 import pytest
@@ -8,9 +6,9 @@ import torch
 from decoder_by_hand import BEFORE, PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, empty_decoder, into, set_head
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 from small_tokenizer import save_tokenizer
 from tiny_models import saved_model, tiny
+from tokenizers import Tokenizer
 from torch import nn
 from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, GPTNeoXConfig, GPTNeoXForCausalLM
 
@@ -25,16 +23,13 @@ from attention_atlas.atlas.head_scores import (
     draw_inputs,
     head_scores,
     ordinary_pieces,
-    random_entries,
     random_scores,
-    read_tokenizer,
     repeated_sequences,
     repetition_measures,
-    score_rows,
     scores_of,
     sentence_measures,
 )
-from attention_atlas.atlas.measures import numeric, read_measures
+from attention_atlas.atlas.measures import read_measures
 from attention_atlas.attention.engine import attention_layers
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import Example
@@ -58,9 +53,6 @@ def others(scores, place):
     return np.delete(scores.ravel(), np.ravel_multi_index(place, scores.shape))
 
 
-# --- models made by hand ----------------------------------------------------------------------------------------------
-
-
 def test_heads_of_a_decoder_have_what_they_were_made_for(tmp_path):
     """Layer 1: head 1 previous token, head 2 same piece. Layer 2: head 1 induction, head 2 writes the negative of its mean."""
     model = empty_decoder(layers=2)
@@ -74,19 +66,13 @@ def test_heads_of_a_decoder_have_what_they_were_made_for(tmp_path):
         set_head(first, 1, query=into(PIECE, 0, SHARP), key=into(PIECE), value=into(PIECE), output=back)
         set_head(second, 0, query=into(PIECE, 0, SHARP), key=into(BEFORE), value=into(PIECE), output=back)
         set_head(second, 1, value=into(PIECE), output=-back)
-    inputs = inputs_for()
-    values = scores_of(saved_model(model, tmp_path), inputs)
-    scores = {name: of_inputs.mean(axis=0) for name, of_inputs in values.items()}
+    scores = {name: values.mean(axis=0) for name, values in scores_of(saved_model(model, tmp_path), inputs_for()).items()}
     # A token is one of the two occurrences that the head finds.
     for name, place, value in (("previous_token", (0, 0), 1), ("duplicate_token", (0, 1), 0.5), ("induction", (1, 0), 1)):
         assert scores[name][place] == pytest.approx(value, abs=0.05), name
         assert others(scores[name], place).max() < 0.2, name
     assert scores["ov_copying"].ravel()[1:] == pytest.approx([1, 1, -1], abs=1e-5)
     assert "next_token" not in scores, "what a decoder cannot see is no measure of it"
-    null = np.random.default_rng(0).uniform(0.02, 0.08, 600)
-    rows = score_rows("previous_token", values["previous_token"], null, inputs, Draws(8, 1, 1, 100, 0))
-    assert rows["q"][0] < 0.05
-    assert (rows["ci_low"] <= rows["value"]).all()
 
 
 def set_query_key(layer, head, query, key):
@@ -135,8 +121,6 @@ def test_heads_of_an_encoder_have_what_they_were_made_for(tmp_path):
     assert [scores["norm_sep"][1, 1], scores["norm_sink"][1, 1]] == pytest.approx([1, 1], abs=0.05)
 
 
-# --- measures of maps, against loops ----------------------------------------------------------------------------------
-
 PIECES = list(range(100, 200))
 
 
@@ -154,7 +138,6 @@ def test_a_block_of_different_pieces_comes_twice_between_special_tokens():
         assert set(ids[1:-1]) <= set(PIECES)
         assert SHORTEST <= m <= LONGEST
     assert len({sequence.length for sequence in drawn}) > 10, "no fixed offset fits all of them"
-    assert sequences(seed=3) == sequences(seed=3) != sequences(seed=4)
     assert max(sequence.length for sequence in sequences(max_tokens=22)) == 10
     with pytest.raises(AtlasError, match="does not fit twice into the model's longest input, 17 word pieces"):
         sequences(max_tokens=17)
@@ -191,13 +174,6 @@ def test_measures_on_repeated_tokens_are_those_of_loops(seed, causal, before, af
         np.testing.assert_allclose(ours[name], values, rtol=1e-12)
 
 
-def test_a_fixed_offset_is_no_induction():
-    """A head that always attends ten tokens back has induction in the sequences alone where that is the right place."""
-    for drawn in sequences(60):
-        of_back = repetition_measures(np.eye(len(drawn.example.input_ids), k=-10)[None, None], drawn, True)["induction"].item()
-        assert of_back == (drawn.length == 11)
-
-
 def test_sinks_are_the_first_token_and_special_tokens():
     maps = np.random.default_rng(0).dirichlet(np.ones(6), size=(2, 3, 6))
     example = Example(0, "s", (1,) * 6, (0,) * 6, ("[SEP]", "b", "c", "[SEP]", "d", "[SEP]"), (-1, 1, 2, -1, 3, -1), ())
@@ -206,13 +182,6 @@ def test_sinks_are_the_first_token_and_special_tokens():
     separators = np.mean([maps[:, :, query, [3, 5]].sum(-1) for query in (1, 2, 4)], axis=0)
     of_sep = sentence_measures(maps, example, "[SEP]")["sep"]
     np.testing.assert_allclose(of_sep, separators, err_msg="the first token of every text is no separator")
-    decoder = replace(example, tokens=("a", *example.tokens[1:]), word=(0, *example.word[1:]))
-    np.testing.assert_allclose(sentence_measures(maps, decoder, None)["sink"], slow)
-    alone = Example(0, "s", (1,), (0,), ("a",), (0,), ())
-    assert np.isnan(sentence_measures(maps[:, :, :1, :1], alone, None)["sink"]).all()
-
-
-# --- weights ----------------------------------------------------------------------------------------------------------
 
 
 def test_copying_is_that_of_the_whole_matrix_of_pieces():
@@ -226,7 +195,7 @@ def test_copying_is_that_of_the_whole_matrix_of_pieces():
         assert ours[head].item() == pytest.approx(eigenvalues.real.sum() / np.abs(eigenvalues).sum(), abs=1e-4)
 
 
-def test_copying_of_joint_projections_is_that_of_their_parts_and_needs_an_unembedding(tmp_path, caplog):
+def test_copying_of_joint_projections_is_that_of_their_parts_and_needs_an_unembedding(tmp_path):
     """GPT-NeoX stores query, key and value of each head in turn in one matrix."""
     torch.manual_seed(0)
     whole = GPTNeoXForCausalLM(NEOX).requires_grad_(False)
@@ -237,19 +206,13 @@ def test_copying_of_joint_projections_is_that_of_their_parts_and_needs_an_unembe
         value = attention.query_key_value.weight[24 * head + 16 : 24 * head + 24]
         expected = copying_scores(value[None], attention.dense.weight[None, :, 8 * head : 8 * head + 8], product)
         assert scores[layer, head] == pytest.approx(expected.item(), abs=1e-5)
-    with caplog.at_level("INFO"):
-        assert np.isnan(scores_of(saved_model(whole.base_model, tmp_path), inputs_for())["ov_copying"]).all()
-    assert "the checkpoint has no output embeddings" in caplog.text
+    assert np.isnan(scores_of(saved_model(whole.base_model, tmp_path), inputs_for())["ov_copying"]).all()
 
 
 def test_heads_that_share_keys_and_values_are_not_pruned_alone():
     model = tiny("llama")
-    kind = next(iter(attention_layers(model)))
     with pytest.raises(AtlasError, match="heads share keys and values"):
-        prune_heads(model, {(kind, 0): [1]})
-
-
-# --- jobs -------------------------------------------------------------------------------------------------------------
+        prune_heads(model, {(next(iter(attention_layers(model))), 0): [1]})
 
 
 def inputs_of_job(folder):
@@ -264,29 +227,8 @@ def inputs_of_job(folder):
         made = pieces.assemble([pieces.pieces(words)])
         examples.append(Example(record, f"s{record}", made.input_ids, made.segment_ids, made.tokens, made.word, words))
     settings = {"inputs": 8, "random_models": 2, "random_inputs": 4}
-    read = {"card": ModelCard(name="tiny", **facts, **special), "tokenizer": read_tokenizer(str(tokenizer))}
+    read = {"card": ModelCard(name="tiny", **facts, **special), "tokenizer": Tokenizer.from_file(str(tokenizer))}
     return {**read, "examples": examples, "settings": settings, "resamples": 100, "seed": 0}
-
-
-def drawn_inputs(of_job, examples=None):
-    read = of_job["card"], of_job["tokenizer"], of_job["examples"] if examples is None else examples
-    return draw_inputs(*read, Draws(8, 2, 4, 100, 0))
-
-
-def test_inputs_are_the_same_again_and_parts_are_of_like_lengths(tmp_path):
-    of_job = inputs_of_job(tmp_path)
-    inputs = drawn_inputs(of_job)
-    assert len(inputs.sentences) == len(inputs.sequences) == 8
-    assert {example.record for example in inputs.sentences} != set(range(8)), "not the first ones of the file"
-    of_job["tokenizer"].enable_padding(length=40)
-    assert inputs == drawn_inputs(of_job), "padding is no part of what is read"
-    assert not {piece for sequence in inputs.sequences for piece in sequence.example.input_ids[1:-1]} & {0, 2, 3}
-    parts = [inputs.part(number, 4) for number in range(3)]
-    assert parts[0] == parts[2]
-    together = sorted(example.record for part in parts[:2] for example in part.sentences)
-    assert together == sorted(example.record for example in inputs.sentences)
-    with pytest.raises(AtlasError, match="no sentence that the model can read"):
-        drawn_inputs(of_job, [])
 
 
 def test_models_of_one_architecture_share_the_scores_of_random_weights(tmp_path):
@@ -298,13 +240,12 @@ def test_models_of_one_architecture_share_the_scores_of_random_weights(tmp_path)
     again = random_scores(saved_model(BertModel(config), tmp_path / "another"), **of_job)["scores"]
     assert all(np.array_equal(again[measure], values, equal_nan=True) for measure, values in null.items())
     assert {values.shape for values in null.values()} == {(2, 2, 3)}
-    inputs = drawn_inputs(of_job)
+    inputs = draw_inputs(of_job["card"], of_job["tokenizer"], of_job["examples"], Draws(8, 2, 4, 100, 0))
+    assert not {piece for sequence in inputs.sequences for piece in sequence.example.input_ids[1:-1]} & {0, 2, 3}
     even = head_scores(entry, null=null, **of_job).groupby("measure")["even_share"].first()
     assert even["sink"] == pytest.approx(np.mean([2 / len(example.tokens) for example in inputs.sentences]))
     of_sequences = np.mean([1 / len(sequence.example.input_ids) for sequence in inputs.sequences])
     assert even[["induction", "next_token"]].tolist() == pytest.approx([of_sequences] * 2)
-    with pytest.raises(AtlasError, match=r"different measures \(sink\)"):
-        head_scores(entry, null={name: values for name, values in null.items() if name != "sink"}, **of_job)
 
 
 def test_measures_that_are_constant_by_construction_have_no_values(tmp_path):
@@ -317,24 +258,4 @@ def test_measures_that_are_constant_by_construction_have_no_values(tmp_path):
     measured = read_measures({HEAD_SCORES: head_scores(entry, null=null, **of_job)}, 2, 3)
     assert measured.absent["norm_sep"] == CONSTANT
     assert "next_token" not in measured.table
-    assert not [name for name in numeric(measured.table) if measured.table[name].nunique() == 1]
     assert {"sink", "norm_sink", "previous_token"} <= set(measured.table)
-
-
-@pytest.mark.long
-def test_heads_with_random_weights_raise_few_false_alarms(tmp_path):
-    """Of models whose weights are random too, few have a head that is said to be unlike those with random weights."""
-    torch.manual_seed(0)
-    entry = saved_model(BertModel(BertConfig(vocab_size=60, max_position_embeddings=64, **SMALL)), tmp_path)
-    inputs, draws = inputs_for([0], [0], sep="0"), Draws(8, 100, 8, 100, 0)
-    null = [scores_of(random, inputs) for random in random_entries(entry, draws)]
-    alarms, trials = 0, 0
-    for random in random_entries(entry, replace(draws, random_models=25, seed=1)):
-        for measure, values in scores_of(random, inputs).items():
-            drawn = np.concatenate([scores[measure].mean(axis=0).ravel() for scores in null])
-            rows = score_rows(measure, values, drawn, inputs, draws)
-            assert rows["q"].notna().all()
-            alarms += bool((rows["q"] < 0.05).any())
-            trials += 1
-    assert trials == 25 * 8
-    assert alarms <= binom.ppf(0.999, trials, 0.05)

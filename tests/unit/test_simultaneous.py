@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom, false_discovery_control, norm, t
+from scipy.stats import binom, false_discovery_control, norm
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.stats.significance import against_null, p_of_intervals
@@ -13,13 +13,10 @@ from attention_atlas.stats.simultaneous import (
     enough_draws,
     exchanged_differences,
     largest_interval,
-    largest_size_interval,
     mean_deviations,
     random_exchanges,
     simultaneous_interval,
     simultaneous_widths,
-    smallest_interval,
-    too_few_draws,
     two_sided_p,
     widths,
 )
@@ -61,19 +58,10 @@ def test_p_values_and_intervals_are_those_of_a_loop_over_heads_and_draws(seed, e
     assert (not low[first] <= 0 <= high[first]) == (adjusted[first] <= 0.05)
 
 
-def test_the_interval_of_the_largest_size_of_an_effect():
-    low, high = np.array([-1.0, -5.0, 2.0]), np.array([1.0, -3.0, 4.0])
-    assert largest_size_interval(low, high) == (3.0, 5.0), "the loss of 3 to 5 is larger than the gain of 2 to 4"
-    assert largest_size_interval(np.array([-1.0]), np.array([0.5])) == (0.0, 1.0)
-
-
-def test_rounding_and_units_do_not_make_draws_smaller():
+def test_rounding_does_not_make_draws_smaller():
     observed, null = np.array([0.1 + 0.2]), np.array([[0.3, -0.3, 0.0]])
     assert two_sided_p(observed, null) == adjusted_p(observed, null) == pytest.approx(0.75)
     assert two_sided_p(np.array([1e-17]), np.array([[0.0, 1e-18, 0.0]])) == 1, "a difference by rounding alone"
-    observed, null = statistics(1)
-    units = np.array([1, 100, 0.01, 7, 1, 1, 1])
-    assert adjusted_p(units * observed, units[:, None] * null) == pytest.approx(adjusted_p(observed, null))
 
 
 def test_exchanged_differences_are_those_of_exchanged_rows():
@@ -85,7 +73,6 @@ def test_exchanged_differences_are_those_of_exchanged_rows():
 
     differences = exchanged_differences(ratio, base, changed, 130, seed=5)
     exchanges = np.concatenate(list(random_exchanges(10, 130, seed=5)))
-    assert set(np.unique(exchanges)) == {0, 1}
     assert exchanges.mean() == pytest.approx(0.5, abs=0.05)
     for head, draw in np.ndindex(4, 130):
         exchanged = exchanges[draw][:, None] == 1
@@ -94,15 +81,14 @@ def test_exchanged_differences_are_those_of_exchanged_rows():
         assert differences[head, draw] == pytest.approx(slow, abs=1e-12)
 
 
-@pytest.mark.parametrize("significant", [0, 2])
-def test_the_p_of_a_count_is_that_of_draws_tested_one_by_one(significant):
+def test_the_p_of_a_count_is_that_of_draws_tested_one_by_one():
     observed, null = statistics(2)
     everything = np.abs(np.column_stack([observed, null]))
     counts = [
         sum((everything[head] >= everything[head, draw]).mean() < 0.05 for head in range(HEADS)) for draw in range(1, DRAWS + 1)
     ]
-    slow = (1 + sum(count >= significant for count in counts)) / (1 + DRAWS)
-    assert count_p(significant, observed, null, 0.05) == pytest.approx(slow)
+    slow = (1 + sum(count >= 2 for count in counts)) / (1 + DRAWS)
+    assert count_p(2, observed, null, 0.05) == pytest.approx(slow)
 
 
 @pytest.mark.parametrize(("method", "name"), [("holm", "holm"), ("bh", "fdr_bh")])
@@ -115,10 +101,6 @@ def test_corrections_are_those_of_statsmodels_and_missing_where_they_cannot_reac
             assert corrected_p(p, method, smallest, 0.05) == pytest.approx(reference)
         assert np.isnan(corrected_p(p, method, 1 / enough, 0.05)).all()
     assert len(corrected_p([], method, 0.0, 0.05)) == 0
-    assert "needs at least 7,200 resamples" in too_few_draws("p_bh", 72, 0.05)
-
-
-# --- the extreme ones of several statistics ---------------------------------------------------------------------------
 
 
 def test_a_value_beyond_the_width_is_one_that_the_test_rejects():
@@ -129,13 +111,6 @@ def test_a_value_beyond_the_width_is_one_that_the_test_rejects():
     never = np.vstack([np.zeros(99), deviations[0, :99]])
     assert widths(never, 0.9)[0] == simultaneous_widths(never, 0.9)[0] == 0, "a statistic that never changes"
     assert np.isnan(widths(deviations[:, :18], 0.95)).all(), "too few draws"
-    assert np.isfinite(widths(deviations[:, :19], 0.95)).all()
-
-
-def test_the_interval_of_a_mean_is_near_students():
-    values = np.random.default_rng(0).normal(size=(8, 2)) * [1.0, 10.0]
-    expected = t.ppf(0.975, 7) * values.std(axis=0, ddof=1) / np.sqrt(8)
-    assert widths(mean_deviations(values, 4000, 0), 0.95) == pytest.approx(expected, rel=0.12)
 
 
 @pytest.mark.parametrize("data_sets", [150, pytest.param(2000, marks=pytest.mark.long)])
@@ -151,7 +126,6 @@ def test_extremes_are_covered_where_the_interval_of_the_one_that_is_seen_is_not(
         above += low > 0
         naive += means.max() - widths(deviations, 0.95)[means.argmax()] <= 0
         together += (np.abs(means) <= simultaneous_widths(deviations, 0.95)).all()
-        assert smallest_interval(-means, deviations, 0.95) == pytest.approx((-high, -low))
         # A planted largest value is found.
         found += largest_interval(means + 1.2 * (np.arange(30) == 7), deviations, 0.95)[0] > 0
     assert above <= binom.ppf(0.9995, data_sets, 0.05)
@@ -160,18 +134,12 @@ def test_extremes_are_covered_where_the_interval_of_the_one_that_is_seen_is_not(
     assert found >= 0.9 * data_sets
 
 
-# --- values against draws that share one distribution, and p from intervals -------------------------------------------
-
-
-@pytest.mark.parametrize("rounded", [False, True])
-def test_a_further_draw_has_a_small_p_as_rarely_as_p_says(rounded):
+def test_a_further_draw_has_a_small_p_as_rarely_as_p_says():
     sample = np.random.default_rng(0).exponential(size=(600, 100))
-    sample = sample.round(1) if rounded else sample
     p = np.array([against_null(row[:1], row[1:])["p"].item() for row in sample])
     for level in (0.01, 0.05, 0.2):
         assert (p <= level).sum() <= binom.ppf(0.9999, 600, level)
-    if not rounded:
-        assert (p <= 0.05).sum() >= binom.ppf(0.0001, 600, 0.05), "no more conservative than it has to be"
+    assert (p <= 0.05).sum() >= binom.ppf(0.0001, 600, 0.05), "no more conservative than it has to be"
 
 
 def test_columns_against_draws_by_hand():
@@ -180,10 +148,7 @@ def test_columns_against_draws_by_hand():
     assert table["p"].tolist() == pytest.approx([1, 1 / 1001, 1 / 1001, np.nan, 3 / 1001], abs=2e-3, nan_ok=True)
     assert table["q"][[0, 1, 2, 4]].tolist() == pytest.approx(false_discovery_control(table["p"][[0, 1, 2, 4]]))
     assert np.isnan(table["q"][3])
-    assert against_null(np.full(12, 9.0), np.arange(1200))["q"].notna().all()
     assert against_null(np.full(12, 9.0), np.arange(1190))["q"].isna().all(), "too few draws"
-    with pytest.raises(ValueError, match="no draw"):
-        against_null([1.0], [np.nan])
     generator = np.random.default_rng(1)
     q = against_null(np.r_[generator.normal(size=60), generator.normal(6, 1, size=12)], generator.normal(size=7200))["q"]
     assert (q[60:] < 0.05).mean() > 0.9, "an effect is seen"
@@ -197,4 +162,3 @@ def test_p_of_an_interval_is_that_of_the_normal_test():
     values, below, above = generator.normal(size=1000), *generator.uniform(0.01, 3, (2, 1000))
     excluded = (values - below > 0.2) | (values + above < 0.2)
     assert np.array_equal(p_of_intervals(values, values - below, values + above, 0.2) < 0.05, excluded), "skewed intervals too"
-    assert np.isnan(p_of_intervals([1.0, np.nan, 1.0], [1.0, 0.0, np.nan], [2.0, 1.0, 2.0], 0.0)).all()

@@ -1,21 +1,12 @@
 """What a reader of a printed figure stumbles over, by the boxes of the renderer: overlapping or cut texts, covered data.
 
-```python
-with saved_figures() as figures:
-    figure1(table, label, {"png": tmp_path / "figure1.png"})
-assert [problem for figure in figures for problem in figure.problems] == []
-```
-
 Boxes are taken while the file is written: what `savefig` cuts or moves counts as it stands in the file.
 """
 
 from __future__ import annotations
 
-import html
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -35,8 +26,6 @@ WIDEST, TALLEST = 7.005, 9.005
 """A page's text block in inches, and half a pixel of a screen."""
 SMALLEST = 6.0
 """Smallest font size that is read in print, in points."""
-LEGEND_SHARE = 1 / 3
-"""Legends take less than this share of a figure."""
 _SLACK = 0.5
 """Points by which two boxes may overlap: a box has some room around its letters."""
 _Texts = list[tuple[Text, Bbox]]
@@ -98,19 +87,13 @@ def saved_figures() -> Iterator[list[SavedFigure]]:
     collected.extend(saved for _, saved in figures.values())
 
 
-def words_in(path: Path) -> str:
-    """The words of an SVG file, with the lines of a text joined."""
-    parts = re.findall(r"<(?:text|tspan)[^>]*>([^<]*)<", path.read_text(encoding="utf-8"))
-    return " ".join(html.unescape(part).strip() for part in parts)
-
-
 def _judged(figure: Figure, texts: _Texts) -> SavedFigure:
     width, height = (float(size) / figure.dpi for size in figure.bbox.size)
     problems = [f"{width:.2f} x {height:.2f} inches"] if width > WIDEST or height > TALLEST else []
     problems += [
         f"{_named(text)} has {text.get_fontsize():.1f} pt" for text, _ in texts if text.get_fontsize() < SMALLEST - 1e-6
     ]
-    problems += _overlapping(texts, figure) + _cut(texts, figure) + _over_panels(texts, figure) + _legends(figure)
+    problems += _overlapping(texts, figure) + _cut(texts, figure) + _legends(figure)
     return SavedFigure([text.get_text() for text, _ in texts], problems)
 
 
@@ -134,26 +117,11 @@ def _cut(texts: _Texts, figure: Figure) -> list[str]:
     return found
 
 
-def _over_panels(texts: _Texts, figure: Figure) -> list[str]:
-    """Texts of one panel that lie over another panel."""
-    panels = [(axis, axis.get_window_extent()) for axis in figure.findobj(Axes) if axis.get_visible() and axis.axison]
-    over = []
-    for text, box in texts:
-        home = text.axes.get_window_extent() if text.axes is not None else None
-        for axis, panel in panels:
-            inside = home is not None and _overlap(home, panel, 0)
-            if not inside and _overlap(box, panel, _slack(figure)):
-                over.append(f"{_named(text)} lies over the panel {_title(axis)}")
-    return over
-
-
 def _legends(figure: Figure) -> list[str]:
-    """Legends that cover data of their panel, and legends that take a third of the figure together."""
-    legends = [(legend, legend.get_window_extent()) for legend in figure.findobj(Legend) if legend.get_visible()]
-    over = [legend.axes for legend, box in legends if legend.axes is not None and _covers(box, legend.axes)]
-    share = sum(box.width * box.height for _, box in legends) / float(np.prod(figure.bbox.size))
-    too_large = [f"legends take {share:.0%} of the figure"] if share >= LEGEND_SHARE else []
-    return [f"the legend of {_title(axes)} covers data" for axes in over] + too_large
+    """Legends that cover data of their panel."""
+    legends = [legend for legend in figure.findobj(Legend) if legend.get_visible() and legend.axes is not None]
+    over = [legend.axes for legend in legends if _covers(legend.get_window_extent(), legend.axes)]
+    return [f"the legend of {(axes.get_title(loc='left') or axes.get_title())!r} covers data" for axes in over]
 
 
 def _covers(box: Bbox, axes: Axes) -> bool:
@@ -167,7 +135,7 @@ def _covers(box: Bbox, axes: Axes) -> bool:
     if any(((part > box.min) & (part < box.max)).all(axis=1).any() for part in points if len(part)):
         return True
     bars = [patch for patch in axes.patches if isinstance(patch, Rectangle) and _in_data(patch, axes)]
-    return any(_overlap(box, bar.get_window_extent(), 0) for bar in bars if bar.get_height() and bar.get_width())
+    return any(box.fully_overlaps(bar.get_window_extent()) for bar in bars if bar.get_height() and bar.get_width())
 
 
 def _in_data(artist: Any, axes: Axes) -> bool:
@@ -175,17 +143,8 @@ def _in_data(artist: Any, axes: Axes) -> bool:
     return bool(artist.get_visible()) and artist.get_transform().contains_branch_seperately(axes.transData) == (True, True)
 
 
-def _overlap(a: Bbox, b: Bbox, slack: float) -> bool:
-    """Whether two boxes share more than `slack` pixels in both directions."""
-    return min(a.x1, b.x1) - max(a.x0, b.x0) > slack and min(a.y1, b.y1) - max(a.y0, b.y0) > slack
-
-
 def _slack(figure: Figure) -> float:
     return _SLACK * figure.dpi / 72
-
-
-def _title(axes: Axes) -> str:
-    return repr(axes.get_title(loc="left") or axes.get_title())
 
 
 def _named(text: Text) -> str:

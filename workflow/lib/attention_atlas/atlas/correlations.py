@@ -13,7 +13,6 @@ import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +45,6 @@ LEVEL = 0.05
 LEAST = 8
 """Minimum number of heads with both measures."""
 _MOST_SHUFFLES = 5000
-ROUNDING = 1e-12
-"""Correlations that differ by less are equal: they differ by rounding."""
 
 
 @dataclass(frozen=True)
@@ -66,14 +63,10 @@ def centred_ranks(values: Floats, layer: npt.NDArray[np.intp]) -> Floats:
     return ranks - (sums / np.maximum(counts, 1))[layer]
 
 
-def shuffles_within(layer: npt.NDArray[np.intp], draws: int, seed: int) -> npt.NDArray[np.intp]:
-    """[draw, head] permuted positions of heads, within their layers."""
-    return _shuffles(tuple(map(int, layer)), draws, seed)
-
-
 # Most pairs of measures have the same heads: compute their shuffles, and the ranks of a measure's resamples, only once.
 @functools.lru_cache(maxsize=8)
-def _shuffles(layer: tuple[int, ...], draws: int, seed: int) -> npt.NDArray[np.intp]:
+def shuffles_within(layer: tuple[int, ...], draws: int, seed: int) -> npt.NDArray[np.intp]:
+    """[draw, head] permuted positions of heads, within their layers."""
     chance = np.random.default_rng(seed).random((draws, len(layer)))
     shuffled = np.empty(chance.shape, dtype=np.intp)
     # Sort by layer, then by a random number: this shuffles each layer separately.
@@ -109,7 +102,7 @@ def within_layers(first: Floats, second: Floats, layer: npt.NDArray[np.intp], dr
     # Permutations change neither the means (0) nor the variance.
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.sqrt((first_ranks**2).sum() * (second_ranks**2).sum())
-        shuffled = first_ranks[shuffles_within(layer, draws.shuffles, draws.seed)] @ second_ranks / spread
+        shuffled = first_ranks[shuffles_within(tuple(layer.tolist()), draws.shuffles, draws.seed)] @ second_ranks / spread
     return float(pearson(first_ranks, second_ranks)), shuffled
 
 
@@ -117,7 +110,7 @@ def shuffle_p(observed: float, shuffled: Floats) -> float:
     """Share of shuffles at least as far from 0 as the observed value, which counts as one of them; NaN if it is NaN."""
     if not np.isfinite(observed):
         return np.nan
-    beyond = int((np.abs(shuffled) >= abs(observed) - ROUNDING).sum())
+    beyond = int((np.abs(shuffled) >= abs(observed) - 1e-12).sum())  # less is rounding
     return (beyond + 1) / (len(shuffled) + 1)
 
 
@@ -148,15 +141,8 @@ def correlation_rows(table: pd.DataFrame, draws: Draws, chances: Mapping[str, fl
 # --- heads matched between models -------------------------------------------------------------------------------------
 
 
-class Behaviour(NamedTuple):
-    """Measures that all heads of two models have: [head, measure] of each model, standardised over the heads of both."""
-
-    names: tuple[str, ...]
-    first: Floats
-    second: Floats
-
-
-def behaviour(first: pd.DataFrame, second: pd.DataFrame) -> Behaviour:
+def behaviour(first: pd.DataFrame, second: pd.DataFrame) -> tuple[list[str], Floats, Floats]:
+    """Names of the measures that all heads of two models have, and [head, measure] of each, standardised over both."""
     names, columns = [], []
     for name in numeric(first):
         if name not in second or first[name].isna().any() or second[name].isna().any():
@@ -167,7 +153,7 @@ def behaviour(first: pd.DataFrame, second: pd.DataFrame) -> Behaviour:
             names.append(name)
             columns.append((values - values.mean()) / values.std())
     both = np.stack(columns, axis=1) if columns else np.empty((len(first) + len(second), 0))
-    return Behaviour(tuple(names), both[: len(first)], both[len(first) :])
+    return names, both[: len(first)], both[len(first) :]
 
 
 def counted_once(names: Sequence[str]) -> tuple[str, ...]:
@@ -195,11 +181,11 @@ def matched(first: Floats, second: Floats) -> tuple[npt.NDArray[np.intp], npt.ND
 
 def match_rows(model: str, first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
     """One row per matched head of the first model, columns `MATCHES`; no rows if the models share no measure."""
-    both = behaviour(first, second)
-    if not both.names:
+    names, of_first, of_second = behaviour(first, second)
+    if not names:
         return pd.DataFrame(columns=MATCHES)
-    used = [both.names.index(name) for name in counted_once(both.names)]
-    rows, columns, distances = matched(both.first[:, used], both.second[:, used])
+    used = [names.index(name) for name in counted_once(names)]
+    rows, columns, distances = matched(of_first[:, used], of_second[:, used])
     return pd.DataFrame(
         {
             "model": model,
@@ -217,17 +203,17 @@ def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second
     definition. null_low, null_high: central 95 % of the same statistic when the heads of the second model are permuted at
     random; p_holm is over the measures of a model. Measures may correlate even with random weights: compare with a control.
     """
-    both = behaviour(first, second)
+    names, of_first, of_second = behaviour(first, second)
     shuffles = min(draws.shuffles, _MOST_SHUFFLES)
     chance = np.random.default_rng(draws.seed)
     places = chance.permuted(np.tile(np.arange(len(second)), (shuffles, 1)), axis=1)
-    kept = counted_once(both.names)
+    kept = counted_once(names)
     rows = []
-    for name, first_values, second_values in zip(both.names, both.first.T, both.second.T, strict=True):
-        used = [both.names.index(counted) for counted in kept if counted != name and not by_definition(name, counted)]
+    for name, first_values, second_values in zip(names, of_first.T, of_second.T, strict=True):
+        used = [names.index(counted) for counted in kept if counted != name and not by_definition(name, counted)]
         if not used or np.ptp(first_values) == 0 or np.ptp(second_values) == 0:
             continue
-        heads, partners, _ = matched(both.first[:, used], both.second[:, used])
+        heads, partners, _ = matched(of_first[:, used], of_second[:, used])
         ranks, partner_ranks = rankdata(first_values)[heads], rankdata(second_values)
         value = float(pearson(ranks, partner_ranks[partners]))
         null = np.asarray(pearson(ranks[None], partner_ranks[places[:, partners]]))

@@ -20,6 +20,7 @@ from attention_atlas.methods.head_measures import (
     Measure,
     Source,
     ends_of,
+    null_of,
     one_per_value,
 )
 from attention_atlas.models.card import TRAINED_HERE
@@ -75,21 +76,6 @@ def _by_measure(table: pd.DataFrame, column: str) -> dict[str, Any]:
     return table[table[column].fillna("") != ""].groupby("measure", sort=False)[column].first().to_dict()
 
 
-def _columns(name: str, value: str = "value", low: str = "ci_low", high: str = "ci_high", q: str = "") -> dict[str, str]:
-    """Columns of a table -> a measure, the ends of its interval, and its q."""
-    return dict(zip((value, low, high), (name, *ends_of(name)), strict=True)) | ({"q": q} if q else {})
-
-
-_NORM = Measure(
-    "relation_norm",
-    "Accuracy on the head's first relation, by norm-weighted attention",
-    "Kobayashi et al. 2020",
-    "share",
-    "its output comes from the word that the relation links",
-    part=True,
-    about="chosen_relation",
-    shares=("relation_accuracy", "relation_margin", "norm_gain"),
-)
 _GAIN = Measure(
     "norm_gain",
     "Accuracy on the head's first relation, by norm-weighted attention minus by attention weights",
@@ -106,21 +92,14 @@ LEAST_GAIN = 0.25
 A convention: BERT-base saves about four fifths (perplexity 3.99: Devlin et al. 2019, Table 6).
 """
 
-
-_EFFECT: dict[str, Any] = {"item": "Causal effect", "unit": "nats", "chance": 0, "about": "chosen_relation"}
-_LOSS = Measure(
-    "relation_loss",
-    "Change in loss on words of the head's first relation when it is masked",
-    higher_means="the model uses the head on these words",
-    part=True,
-    shares=("causal_effect",),
-    **_EFFECT,
-)
 _CAUSAL = Measure(
     "causal_effect",
-    f"{_LOSS.title}, minus that on matched words",
-    higher_means="the model uses the head on these words more than on others",
-    **_EFFECT,
+    "Change in loss on words of the head's first relation when it is masked, minus that on matched words",
+    "Causal effect",
+    "nats",
+    "the model uses the head on these words more than on others",
+    chance=0,
+    about="chosen_relation",
 )
 
 
@@ -145,16 +124,17 @@ def weak_predictor(table: pd.DataFrame) -> str:
     )
 
 
-def _of_words(table: str, measures: tuple[Measure, ...], columns: dict[str, str], **facts: Any) -> Source:
-    """The source of measures that are in these columns of a table, over the words of a head's relation."""
-    names = [measure.name for measure in measures]
+def _of_words(table: str, measure: Measure, **facts: Any) -> Source:
+    """The source of a measure over the words of a head's relation."""
+    name = measure.name
+    columns = dict(zip(("value", "ci_low", "ci_high", "q"), (name, *ends_of(name), null_of(name)[-1]), strict=True))
     return Source(
         table,
         lambda rows: rows[[*PLACE, *columns]].rename(columns=columns),
-        measures,
+        (measure,),
         (*PLACE, *columns, "note"),
-        Examples("words", lambda rows: rows[PLACE].assign(**dict.fromkeys(names, rows["n"]))),
-        reasons=lambda rows: dict.fromkeys(names, str(next(iter(rows["note"].replace("", None).dropna()), ""))),
+        Examples("words", lambda rows: rows[PLACE].assign(**{name: rows["n"]})),
+        reasons=lambda rows: {name: str(next(iter(rows["note"].replace("", None).dropna()), ""))},
         **facts,
     )
 
@@ -174,23 +154,19 @@ MEASURES = (
             chances=lambda table: _by_measure(table, "even_share"),
             reasons=lambda table: _by_measure(table, "note"),
             no_null="The parts of the inputs that models with random weights read have no such pair of tokens.",
-            no_interval="" if unit else "Weights are not a sample of anything.",
         )
         for group, unit, scores in _SCORES
         for names in [{name: name for name, *_ in scores}]
     ),
     _of_words(
         RELATION_WEIGHTS,
-        (_NORM, _GAIN),
-        _columns("relation_norm", "norm", "norm_low", "norm_high") | _columns("norm_gain", q="norm_gain_q"),
+        _GAIN,
         group=NORM,
         no_null="Chance depends on the relation: the difference of the two accuracies is tested instead.",
     ),
     _of_words(
         CAUSAL_EFFECTS,
-        (_LOSS, _CAUSAL),
-        _columns("relation_loss", "relation_change", "relation_low", "relation_high")
-        | _columns("causal_effect", q="causal_effect_q"),
+        _CAUSAL,
         group=EFFECT,
         caution=Caution(CAUSAL_EFFECTS, ("language_model",), weak_predictor),
     ),

@@ -94,11 +94,7 @@ class Inputs:
         return replace(self, sentences=self.sentences[sentences], sequences=self.sequences[sequences])
 
 
-def read_tokenizer(path: str) -> Tokenizer:
-    return Tokenizer.from_file(path)
-
-
-ModelTokenizer = Annotated[Tokenizer, read_tokenizer]
+ModelTokenizer = Annotated[Tokenizer, Tokenizer.from_file]
 
 
 def random_scores(

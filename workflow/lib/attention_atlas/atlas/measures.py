@@ -29,7 +29,6 @@ SOURCES: tuple[Source, ...] = (
     *(source for module in study_modules("head_measures") for source in module.MEASURES),
     *ATLAS_MEASURES,
 )
-"""Sources of the atlas's measures, in the order of its columns."""
 LEAST_VALUES = 5
 """Minimum number of distinct values over heads of a measure that is ranked: ranks of ties say little."""
 MOST_HEADS = 0.9
@@ -190,22 +189,17 @@ def calibration(measure: Measure, source: Source, table: pd.DataFrame, chance: f
     if not pd.api.types.is_numeric_dtype(table[measure.name]):
         return "Categorical: not tested."
     null_low, _, q_name = null_of(measure.name)
-    q = ""
-    if q_name in table and table[q_name].notna().any():
-        q = "p adjusted for all heads." if measure.adjusted else "q over all heads."
+    has_q = q_name in table and table[q_name].notna().any()
+    q = "" if not has_q else ("p adjusted for all heads." if measure.adjusted else "q over all heads.")
     if measure.null and null_low in table:
         said = f"Compared with {measure.null}; {q or 'too few draws for q.'}"
     elif chance is not None and not pd.isna(chance):
         said = f"Compared with {chance:.4g}, the value of a head without the effect: {q or 'without a test.'}"
     else:
-        said = f"No null: {_lower(source.no_null)}" if source.no_null else "No null: the table has none."
+        said = f"No null: {source.no_null[:1].lower()}{source.no_null[1:]}" if source.no_null else "No null."
     if not all(end in table for end in ends_of(measure.name)):
-        said += f" No interval: {_lower(source.no_interval or 'The table has none.')}"
+        said += " No interval."
     return f"{said} Interval: {measure.interval}." if measure.interval else said
-
-
-def _lower(sentence: str) -> str:
-    return sentence[:1].lower() + sentence[1:]
 
 
 def by_definition(first: str, second: str) -> bool:
@@ -228,12 +222,11 @@ def inside_null(table: pd.DataFrame, name: str, chance: float | None = None) -> 
 
 
 _SHARES = {measure.name: measure.shares for source in SOURCES for measure in source.measures}
-_PARTS = frozenset(measure.name for source in SOURCES for measure in source.measures if measure.part)
 
 
 def numeric(table: pd.DataFrame) -> list[str]:
-    """Columns of heads.tsv that are numeric measures, without the parts of other measures."""
-    parts = _PARTS.union(part for name in table.columns for part in parts_of(name))
+    """Columns of heads.tsv that are numeric measures, without their intervals, null distributions and q."""
+    parts = {part for name in table.columns for part in parts_of(name)}
     return [
         name
         for name in table.columns

@@ -137,16 +137,9 @@ def sentence_data(
     return sentences
 
 
-def shown_note(dropped: pd.DataFrame, lengths: Sequence[int], limits: Mapping[str, int], shown: int) -> str:
-    """How many sentences the page shows, and why others are not; lengths: tokens of each sentence that the model can read."""
-    count = len(lengths) + len(dropped)
-    parts = [f"{shown} of {count} {'sentence' if count == 1 else 'sentences'} shown"]
-    too_long = sum(length > limits["max_tokens"] for length in lengths)
-    if too_long:
-        parts.append(f"{too_long} longer than the {limits['max_tokens']} word pieces that the page draws")
-    fit = sum(limits["shortest"] <= length <= limits["max_tokens"] for length in lengths)
-    if fit > shown:
-        parts.append(f"{fit - shown} more not shown to keep the page small")
+def shown_note(dropped: pd.DataFrame, readable: int, shown: int) -> str:
+    """How many of the sentences that the model can read the page shows, and which ones it could not read."""
+    parts = [f"{shown} of {readable + len(dropped)} sentences shown"]
     for reason, rows in dropped.groupby("reason", sort=False):
         places = "; ".join(f"{row.id}: {row.detail}" for row in rows.head(_NAMED).itertuples())
         parts.append(f"{len(rows)} dropped as {reason} ({places}{'; ...' if len(rows) > _NAMED else ''})")
@@ -239,8 +232,6 @@ def atlas(
     models, as for `measures.read_measures`; matches: their heads matched with those of the run's model.
     """
     places = heads[PLACE]
-    if len(heads) != places["layer"].max() * places["head"].max():
-        raise AtlasError(f"heads.tsv: the {len(heads)} rows are not one for each head of each layer.")
     most_weights = _MOST_WEIGHTS // max(len(page_tables), 1)
 
     def of_model(model: str, table: pd.DataFrame, listed: pd.DataFrame) -> dict[str, Any]:
@@ -249,8 +240,7 @@ def atlas(
             shown = sentence_data(attention[model], {e.record: e for e in examples[model]}, shown_sentences, most_weights)
             if any(len(base64.b64decode(sentence["data"])) != len(table) * len(sentence["tokens"]) ** 2 for sentence in shown):
                 raise AtlasError(f"the attention of {model} does not have the {len(table)} heads of the tables.")
-            lengths = [len(example.tokens) for example in examples[model]]
-            note = shown_note(dropped[model][0], lengths, shown_sentences, len(shown))
+            note = shown_note(dropped[model][0], len(examples[model]), len(shown))
         cards = relation_cards(relations[model], table[PLACE]) if model in relations else []
         evidence: dict[str, Any] = {"texts": [], "pairs": [], "kinds": []}
         if model in pairs:
@@ -266,7 +256,14 @@ def atlas(
         listed = measure_rows(measured, dict.fromkeys(tables, model))
         # pandas warns of tables that merges left in many blocks: a copy has one. Colour scales are the same for all models.
         data["others"].append({**of_model(model, measured.table.copy(), listed), "ramps": {}})
-    return html_of(data, f"Attention atlas: {name}", next((label.line for label in labels.values()), run_title))
+    parts = {part: (ASSETS / f"page.{part}").read_text(encoding="utf-8") for part in ("html", "css", "js")}
+    return Template(parts["html"]).substitute(
+        title=html.escape(f"Attention atlas: {name}"),
+        line=html.escape(next((label.line for label in labels.values()), run_title)),
+        style=parts["css"],
+        data=embedded(data),
+        script=parts["js"],
+    )
 
 
 def match_cards(
@@ -280,14 +277,3 @@ def match_cards(
         by_place = dict(zip(zip(rows["layer"], rows["head"], strict=True), zip(partner, distance, strict=True), strict=True))
         cards[str(model)] = [by_place.get(place) for place in places.itertuples(index=False, name=None)]
     return cards
-
-
-def html_of(data: Mapping[str, Any], title: str, line: str) -> str:
-    parts = {name: (ASSETS / f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
-    return Template(parts["html"]).substitute(
-        title=html.escape(title),
-        line=html.escape(line),
-        style=parts["css"],
-        data=embedded(data),
-        script=parts["js"],
-    )

@@ -41,6 +41,7 @@ from attention_atlas.models.head_weights import ValueNorms, norm_weighted, value
 from attention_atlas.models.language_models import HeadFacts, LanguageModel, load_language_model, read_head_facts
 from attention_atlas.models.loading import load_model
 from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
+from attention_atlas.stats.significance import LEVEL
 from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p, random_exchanges, two_sided_p
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ CAUSAL_EFFECTS = (
     *("layer", "head", "relation", "direction", "n", "same_part_of_speech", "loss", "relation_change", "relation_low"),
     *("relation_high", "matched_change", "value", "ci_low", "ci_high", "p", "q", "unit", "units", "language_model", "note"),
 )
-LEVEL = 0.05
 _PUNCTUATION = ("punct", "PUNCT")
 _IGNORED = -100
 

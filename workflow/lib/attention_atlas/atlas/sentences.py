@@ -7,7 +7,7 @@ these, only pairs of different words of a sentence count; special tokens and the
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -161,9 +161,7 @@ def _pair_rows(best: Floats, shape: tuple[int, ...], examples: dict[int, Example
         table[column] = [
             kinds[row.record][of][row.query - 1, row.key - 1] if of in kinds[row.record] else "" for row in table.itertuples()
         ]
-    texts = {record: _one_line(examples[record].words) for record in kinds}
+    texts = {
+        record: " ".join("\N{NO-BREAK SPACE}".join(word.split()) or "_" for word in examples[record].words) for record in kinds
+    }
     return table.assign(sentence=table["record"].map(texts))[ATTENDED_PAIRS]
-
-
-def _one_line(words: Sequence[str]) -> str:
-    return " ".join("\N{NO-BREAK SPACE}".join(word.split()) or "_" for word in words)

@@ -28,7 +28,7 @@ from attention_atlas.atlas.correlations import (
     spearman_interval,
     within_layers,
 )
-from attention_atlas.atlas.measures import MOST_HEADS, chances_of, inside_null, why_not_ranked
+from attention_atlas.atlas.measures import chances_of, inside_null, why_not_ranked
 from attention_atlas.figures.style import BLACK, DIVERGING, PAGE, SMALLEST, TALLEST, DrawnFigure, page_figure, plain
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.published.compare import UNDECIDED, claim_verdict
@@ -39,8 +39,6 @@ from attention_atlas.workflow.shown import figure, table
 Floats = npt.NDArray[np.float64]
 _LINE, _ROW = 46, 0.19
 """Characters per line of a title, which has at most two lines; inches per measure."""
-Overall = tuple[float, float, float]
-"""Statistic over all heads, and the ends of its 95 % interval by bootstrap over heads."""
 FINDINGS = [
     *("finding", "statistic", "value", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n", "verdict"),
     *("measure_a", "model_a", "measure_b", "model_b"),
@@ -200,18 +198,14 @@ def findings(
     warnings = listed["warning"].dropna().astype(str).to_dict()
     model_of = listed["model"].dropna().astype(str).to_dict()
     frame = finding_rows(heads, Draws(resamples, shuffles, seed), warnings, chances_of(measures), model_of)
-    needed = [name for question in QUESTIONS for name in question.needs]
     notes = [
-        "A finding may link measures of different models (columns model_a and model_b): those trained further from one model, "
-        "in which a head is that of the same layer and number. A measure of a family is the mean over its tasks.",
-        "Interval of the value: bootstrap over heads. p: two-sided test of the statistic within layers by shuffling heads "
-        "within their layers, for each finding by itself; p_holm: adjusted for all tested findings (Holm).",
+        "model_a, model_b: the head of the same layer and number in models trained from one model, or the mean over tasks.",
+        "Interval of the value: bootstrap over heads. p: two-sided, of the statistic within layers, by shuffling heads within "
+        "their layers; p_holm: adjusted for all tested findings (Holm).",
         f"Verdict: undecided unless p_holm < {LEVEL}; then a finding holds where the statistic within layers has the sign that "
         "it claims.",
         f"{len(QUESTIONS) - len(frame)} of {len(QUESTIONS)} findings are left out: the run does not measure them, or ranks of "
-        "their measures say nothing (fewer than five different values over heads, most heads tied with another one, at least "
-        f"{100 * MOST_HEADS:.0f} % of heads that cannot be distinguished from heads without the effect, or a warning).",
-        *(f"{name}: {warnings[name]}" for name in dict.fromkeys(needed) if name in warnings),
+        "their measures say nothing (see calibration and warning in measures.tsv).",
     ]
     if len(frame) and frame["p_holm"].isna().all():
         notes.append(too_few_draws("p_holm", len(frame), LEVEL, "shuffles"))
@@ -230,7 +224,6 @@ def finding_rows(
     value, ci_low, ci_high: over all heads, may be due to depth alone. within_layers: the same statistic within layers: of ranks
     minus their means by layer; for a group of heads, over pairs of heads of the same layer. p: two-sided test of within_layers
     by shuffling heads within their layers; p_holm: adjusted for all tested findings; verdict: see `within_verdict`.
-
     warnings, chances, models: by measure, why it says nothing about heads, its value without an effect, and its model.
     """
     rows, signs = [], []
@@ -271,7 +264,7 @@ def within_verdict(within: float, p: float, sign: int) -> str:
     return claim_verdict(within * sign > 0) if p < LEVEL else UNDECIDED
 
 
-def _tested(question: Question, complete: pd.DataFrame, draws: Draws) -> tuple[Overall, float, Floats]:
+def _tested(question: Question, complete: pd.DataFrame, draws: Draws) -> tuple[tuple[float, float, float], float, Floats]:
     """The statistic over all heads with its interval; within layers; and [shuffle] within layers after shuffles.
 
     Rank correlation, or for a group: probability minus 1/2 that a value inside is below one outside (ties count half).
@@ -304,7 +297,7 @@ def _below_within(
     ranks = pd.Series(values).groupby(by_layer).rank().to_numpy()
     # Ranks inside exceed the smallest possible ranks by the number of heads outside that are below.
     smallest = (inside_layer * (inside_layer + 1) / 2).sum()
-    shuffles = shuffles_within(layer, draws.shuffles, draws.seed)
+    shuffles = shuffles_within(tuple(layer.tolist()), draws.shuffles, draws.seed)
     # A permutation of heads keeps the ranks and changes only their sum inside.
     shuffled = 0.5 - (ranks[shuffles][:, inside].sum(axis=1) - smallest) / pairs
     return float(0.5 - (ranks[inside].sum() - smallest) / pairs), shuffled

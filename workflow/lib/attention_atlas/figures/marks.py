@@ -15,7 +15,6 @@ from matplotlib.backend_bases import FigureCanvasBase
 from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.colors import Colormap, to_rgba
 from matplotlib.lines import Line2D
-from matplotlib.transforms import Bbox
 
 from attention_atlas.figures.style import NOTE, VERMILION, plain
 
@@ -139,9 +138,9 @@ def label_points(
     figure.draw_without_rendering()
     scale = figure.dpi / 72
     everything = points if marks is None else marks
-    corners = [axes.transData.transform(point) for point in everything]
-    reach = radius * scale
-    taken = [Bbox.from_extents(x - reach, y - reach, x + reach, y + reach) for x, y in corners]
+    corners = axes.transData.transform(everything)
+    # [box, (left, bottom)] and [box, (right, top)] of what is drawn already.
+    taken_low, taken_high = corners - radius * scale, corners + radius * scale
     inside = axes.get_window_extent()
     style: dict[str, Any] = {"textcoords": "offset points", "fontsize": size, "ha": "center", "va": "center"} | text
     for point, label in zip(points, labels, strict=True):
@@ -154,11 +153,12 @@ def label_points(
             gap = (radius + distance + 0.5) * scale
             half = sign * [extent.width / 2, extent.height / 2]
             across, along = gap * round(math.cos(angle), 6) + half[0], gap * round(math.sin(angle), 6) + half[1]
-            box = Bbox.from_bounds(x + across - extent.width / 2, y + along - extent.height / 2, extent.width, extent.height)
-            contained = inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1
-            if contained and not box.count_overlaps(taken):
+            low = np.array([x + across - extent.width / 2, y + along - extent.height / 2])
+            high = low + extent.size
+            contained = (inside.min <= low).all() and (high <= inside.max).all()
+            if contained and not ((taken_low < high) & (taken_high > low)).all(axis=1).any():
                 note.set_position((across / scale, along / scale))
-                taken.append(box)
+                taken_low, taken_high = np.vstack([taken_low, low]), np.vstack([taken_high, high])
                 if distance in _FAR:
                     ends = axes.transData.inverted().transform([(x, y), (x + across - half[0], y + along - half[1])])
                     # As an artist it does not change the limits of the axes.

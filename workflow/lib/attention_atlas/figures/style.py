@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,14 +63,10 @@ _THEME: dict[str, Any] = {
     "axes.spines.right": False,
     "axes.linewidth": 0.8,
     "axes.edgecolor": "#333333",
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "xtick.major.size": 3,
-    "ytick.major.size": 3,
-    "xtick.major.width": 0.8,
-    "ytick.major.width": 0.8,
-    "xtick.minor.size": 0,
-    "ytick.minor.size": 0,
+    **dict.fromkeys(["xtick.labelsize", "ytick.labelsize"], 7),
+    **dict.fromkeys(["xtick.major.size", "ytick.major.size"], 3),
+    **dict.fromkeys(["xtick.major.width", "ytick.major.width"], 0.8),
+    **dict.fromkeys(["xtick.minor.size", "ytick.minor.size"], 0),
     "legend.frameon": False,
     "legend.fontsize": 7,
     "legend.title_fontsize": 7,
@@ -113,16 +109,15 @@ def minus_signs(text: str) -> str:
     return re.sub(r"-(?=\d+\.)", "−", text)
 
 
-def footnote(labels: RunLabel | Iterable[RunLabel], count: str = "") -> str:
+def footnote(labels: Collection[RunLabel], count: str) -> str:
     """The one line below a figure: run, models and corpora (more than two are counted), and n, such as `n = 40 segments`."""
-    every = [labels] if isinstance(labels, RunLabel) else list(labels)
-    models = _listed([label.model for label in every], "models")
-    corpora = _listed([label.corpus for label in every], "corpora")
-    runs = "; ".join(dict.fromkeys(label.run for label in every))
+    models = _listed([label.model for label in labels], "models")
+    corpora = _listed([label.corpus for label in labels], "corpora")
+    runs = "; ".join(dict.fromkeys(label.run for label in labels))
     parts = [f"{runs}: {models} on {corpora}", count]
-    if any(label.stand_in for label in every):
+    if any(label.stand_in for label in labels):
         parts.append("generated text and a small random model stand for those named")
-    elif any(label.sample for label in every) and "generated" not in corpora:
+    elif any(label.sample for label in labels) and "generated" not in corpora:
         parts.append("generated text")
     return "; ".join(filter(None, parts)) + "."
 
@@ -141,24 +136,18 @@ class DrawnFigure:
     note: str = ""
 
     def write(self, files: Mapping[str, str | Path], labels: Mapping[str, RunLabel], run_title: str = "", **_: Any) -> None:
-        """Save the figure with its footnote, and its numbers (`tsv`)."""
-        pictures = {kind: path for kind, path in files.items() if kind in _FORMATS}
-        below = footnote(labels.values(), self.note) if labels else f"{run_title}: {self.note}."
-        save_figure(self.figure, pictures, below)
+        """Save the figure with its footnote in several formats (svg, png, pdf -> file), without dates, close it, and save its
+        numbers (`tsv`)."""
+        bounds = lay_out(self.figure, footnote(labels.values(), self.note) if labels else f"{run_title}: {self.note}.")
+        for kind in [kind for kind in files if kind in _FORMATS]:
+            with whole_file(files[kind]) as part:
+                self.figure.savefig(part, format=kind, metadata=_FORMATS[kind], bbox_inches=bounds)
+        plt.close(self.figure)
         if "tsv" in files:
             write_table(self.frame, files["tsv"])
 
 
-def save_figure(figure: Figure, files: Mapping[str, str | Path], footnote: str = "") -> None:
-    """Save a figure with its footnote in several formats (svg, png, pdf -> file), without dates, and close it."""
-    bounds = lay_out(figure, footnote)
-    for kind, path in files.items():
-        with whole_file(path) as part:
-            figure.savefig(part, format=kind, metadata=_FORMATS[kind], bbox_inches=bounds)
-    plt.close(figure)
-
-
-def lay_out(figure: Figure, footnote: str = "") -> Bbox:
+def lay_out(figure: Figure, footnote: str) -> Bbox:
     """Fix the layout of a figure, once for all formats, and write its footnote below; returns the bounds to save, in inches."""
     figure.draw_without_rendering()
     figure.set_layout_engine(None)
@@ -226,10 +215,8 @@ INTERVAL, VALUE = ("pi", 100), "median"
 
 
 def interval_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Three rows for each row of a table (value, ci_low, ci_high, and others): its value and both ends of its interval.
-
-    An end beyond its value is set to it.
-    """
+    """Three rows for each row of a table (value, ci_low, ci_high, and others): its value and both ends of its interval, at most
+    up to the value."""
     keys = table.drop(columns=["value", "ci_low", "ci_high"])
     ends = (table["value"], table["ci_low"].clip(upper=table["value"]), table["ci_high"].clip(lower=table["value"]))
     return pd.concat([keys.assign(value=values) for values in ends], ignore_index=True)

@@ -15,9 +15,6 @@ from attention_atlas.corpora.records import RECORD
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.tables import read_table
 
-WINDOW = "window"
-"""The unit of a record in a corpus of questions: a stretch of the passage, with the question."""
-
 
 class CorpusRecords(NamedTuple):
     """Records of a corpus: those kept (record, question), those dropped (record, unit, reason, n), and its limit."""
@@ -54,7 +51,7 @@ def dropped_records(corpora: RecordsByCorpus, scored: Mapping[str, tuple[int, st
     for corpus, (examples, dropped, limit) in corpora.items():
         kept = examples[examples["record"] < limit]
         questions = int(kept["question"].nunique())
-        counted = WINDOW if questions else RECORD
+        counted = "window" if questions else RECORD
         # Text lost after the last record has that record's number, which is below the limit if the corpus ends first.
         dropped = dropped[dropped["record"] < limit]
         reasons = [(unit, reason, int(n)) for (unit, reason), n in dropped.groupby(["unit", "reason"])["n"].sum().items()]

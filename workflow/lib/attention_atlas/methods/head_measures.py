@@ -47,10 +47,10 @@ PLACE = ["layer", "head"]
 class Measure:
     """A column of the atlas.
 
-    item: table, figure or section of the paper; unit: empty for names; part: whether it follows from another measure: shown,
-    but not correlated; chance: value of a head without the effect, if known in advance; null: source of its null distribution;
-    about: measure of the same head that names the object of the value, such as a relation; shares: measures that count the same
-    weights or answers; adjusted: whether its q is a p adjusted for all heads; interval: if not the 95 % interval of one head.
+    item: table, figure or section of the paper; unit: empty for names; chance: value of a head without the effect, if known in
+    advance; null: source of its null distribution; about: measure of the same head that names the object of the value, such as
+    a relation; shares: measures that count the same weights or answers; adjusted: whether its q is a p adjusted for all heads;
+    interval: if not the 95 % interval of one head.
     """
 
     name: str
@@ -58,7 +58,6 @@ class Measure:
     item: str
     unit: str
     higher_means: str = ""
-    part: bool = False
     chance: float | None = None
     null: str = ""
     about: str = ""
@@ -92,7 +91,7 @@ class Source:
     group: heading on the page of the atlas; model: key of the study's settings that names the model whose heads they are, if it
     is not that of the study; family: whether they are means over models fine-tuned from it; attention_alone: whether the atlas
     can compute them on its sentences; chances, reasons: from the table, measure -> its value for a head without the effect, and
-    why it has no value; no_null, no_interval: why measures have none.
+    why it has no value; no_null: why measures have none.
     """
 
     table: str
@@ -108,7 +107,6 @@ class Source:
     chances: Callable[[pd.DataFrame], Mapping[str, float]] | None = None
     reasons: Callable[[pd.DataFrame], Mapping[str, str]] | None = None
     no_null: str = ""
-    no_interval: str = ""
 
     @property
     def study(self) -> str:

@@ -77,17 +77,14 @@ def position_measures(a: npt.NDArray[np.floating], classes: TokenClasses, option
 
 
 def entropy_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
-    """Entropy in nats of all rows and of the row of [CLS] of one segment (Figure 4, section 3.3)."""
+    """Entropy in nats of all rows and of the row of [CLS] of one segment (Figure 4, section 3.3), and the mean over rows of the
+    largest weight (the claim of section 3.3 on single words)."""
     share = options.entropy_smoothing
     smoothed = (1 - share) * a + share / a.shape[-1] if share else a
     entropies = entr(smoothed).sum(axis=-1, dtype=np.float64)
     from_cls = entropies[..., classes.cls].mean(axis=-1) if classes.cls.any() else np.full(a.shape[:-2], np.nan)
-    return {"entropy": entropies.mean(axis=-1), "entropy_cls": from_cls}
-
-
-def maximum_measures(a: npt.NDArray[np.floating], classes: TokenClasses, options: Options) -> Measures:
-    """Mean over queries of the largest weight of one segment (the claim of section 3.3 on single words)."""
-    return {"row_maximum": a.max(axis=-1).mean(axis=-1, dtype=np.float64)}
+    largest = a.max(axis=-1).mean(axis=-1, dtype=np.float64)
+    return {"entropy": entropies.mean(axis=-1), "entropy_cls": from_cls, "row_maximum": largest}
 
 
 Group = Callable[[npt.NDArray[np.floating], TokenClasses, Options], Measures]
@@ -95,7 +92,6 @@ GROUPS: tuple[tuple[Group, str, tuple[str, ...]], ...] = (
     (target_measures, "sep_sep_denominator", ("sep_sep",)),
     (position_measures, "position_denominator", ("next", "previous")),
     (entropy_measures, "entropy_smoothing", ("entropy", "entropy_cls")),
-    (maximum_measures, "", ()),
 )
 """Measures of one segment, the only option that affects them, and those that it affects."""
 

@@ -59,12 +59,7 @@ def expanded_level(level: float, units: int) -> float:
     The percentile interval of n units is too short, like a normal interval with variances divided by n. The expanded level
     gives it the length of Student's interval (Hesterberg 2015, What Teachers Should Know About the Bootstrap).
     """
-    return float(1 - 2 * ndtr(-student_quantile((1 - level) / 2, units)))
-
-
-def student_quantile(tail: npt.ArrayLike, units: int) -> Floats:
-    """Quantile of a tail in bootstrap standard deviations of a mean over units: Student's t, for variances divided by n."""
-    return np.asarray(-stdtrit(units - 1, tail) * np.sqrt(units / (units - 1)))
+    return float(1 - 2 * ndtr(stdtrit(units - 1, (1 - level) / 2) * np.sqrt(units / (units - 1))))
 
 
 def resampled_counts(clusters: int, resamples: int, seed: int) -> Iterator[Floats]:
@@ -73,10 +68,6 @@ def resampled_counts(clusters: int, resamples: int, seed: int) -> Iterator[Float
     even = np.full(clusters, 1 / clusters)
     for start in range(0, resamples, _CHUNK):
         yield generator.multinomial(clusters, even, size=min(_CHUNK, resamples - start)).astype(np.float64)
-
-
-_LARGEST = 1 - 1e-9
-"""Correlation whose Fisher transform is still finite."""
 
 
 def correlation_interval(value: float, without_group: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
@@ -91,8 +82,9 @@ def correlation_interval(value: float, without_group: npt.ArrayLike, level: floa
     groups = len(left)
     if groups < 2 or math.isnan(value) or np.isnan(left).any():
         return math.nan, math.nan
-    centre = np.arctanh(np.clip(value, -_LARGEST, _LARGEST))
-    transformed = np.arctanh(np.clip(left, -_LARGEST, _LARGEST))
+    largest = 1 - 1e-9  # its Fisher transform is still finite
+    centre = np.arctanh(np.clip(value, -largest, largest))
+    transformed = np.arctanh(np.clip(left, -largest, largest))
     variance = (groups - 1) / groups * ((transformed - transformed.mean()) ** 2).sum()
     half = stdtrit(groups - 1, (1 + level) / 2) * math.sqrt(variance)
     return float(np.tanh(centre - half)), float(np.tanh(centre + half))

@@ -11,10 +11,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 def aucs(scores: Floats, positive: Bools) -> Floats:
-    """[column] AUC of scores [item, column]: share of pairs in which the positive item scores higher; ties count half.
-
-    scikit-learn's `roc_auc_score` handles one column at a time.
-    """
+    """[column] AUC of scores [item, column] (scikit-learn's handles one column at a time); ties count half."""
     from scipy.stats import rankdata
 
     positives, negatives = int(positive.sum()), int((~positive).sum())

@@ -32,9 +32,6 @@ def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> tuple[float, fl
     return float(sample.mean() - half), float(sample.mean() + half)
 
 
-_Z = float(ndtri(0.975))
-
-
 def p_of_intervals(values: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, null: float) -> Floats:
     """Two-sided p-value of each estimate, from the distance to the null value in standard errors.
 
@@ -42,7 +39,7 @@ def p_of_intervals(values: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLik
     interval excludes it, also for skewed intervals. NaN where a number is missing or the interval has no width on that side.
     """
     estimates, lower, upper = (np.asarray(numbers, dtype=float) for numbers in (values, low, high))
-    standard_error = np.where(estimates > null, estimates - lower, upper - estimates) / _Z
+    standard_error = np.where(estimates > null, estimates - lower, upper - estimates) / ndtri(0.975)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.abs(estimates - null) / np.where(standard_error > 0, standard_error, np.nan)
     return np.asarray(2 * ndtr(-z), dtype=float)

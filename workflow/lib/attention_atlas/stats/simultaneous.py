@@ -212,12 +212,6 @@ def largest_interval(values: Floats, deviations: Floats, level: float) -> tuple[
     return float(low), float((values + widths(deviations, level)).max())
 
 
-def smallest_interval(values: Floats, deviations: Floats, level: float) -> tuple[float, float]:
-    """Interval of the smallest of several true values; see `largest_interval`."""
-    low, high = largest_interval(-values, deviations, level)
-    return -high, -low
-
-
 def mean_deviations(values: Floats, resamples: int, seed: int) -> Floats:
     """[statistic, draw] bootstrap means of values [unit, statistic] minus their mean, rescaled to Student's t for few units.
 

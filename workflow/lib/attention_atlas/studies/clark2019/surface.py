@@ -72,7 +72,7 @@ def surface(
             of_run = group(maps, classes, chosen)
             for measure, values in of_run.items():
                 by_measure.setdefault(measure, []).append(values)
-            for variant in [AS_PUBLISHED, *(variant for name, variant in alternatives() if name == option)] if option else []:
+            for variant in [AS_PUBLISHED, *(variant for name, variant in alternatives() if name == option)]:
                 same = getattr(variant, option) == getattr(chosen, option)
                 of_variant = of_run if same else group(maps, classes, variant)
                 for measure in affected:

@@ -22,7 +22,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.head_tables import head_rows, mean_rows
 from attention_atlas.stats.intervals import LEVEL, bootstrap_ratio, level_of_parts
-from attention_atlas.stats.simultaneous import mean_deviations, simultaneous_widths, smallest_interval
+from attention_atlas.stats.simultaneous import largest_interval, mean_deviations, simultaneous_widths
 from attention_atlas.studies.kovaleva2019 import (
     ANNOTATORS,
     CLASSES,
@@ -277,7 +277,7 @@ def statistics(measures: Mapping[str, Sequence[Measures]], resamples: int, seed:
         if min(map(len, values)) >= FEWEST_EXAMPLES:
             # The examples of each task are resampled separately.
             drawn = [mean_deviations(of_task, resamples, seed + k) for k, of_task in enumerate(values)]
-            low, high = smallest_interval(means, np.mean(drawn, axis=0), level)
+            high, low = (-end for end in largest_interval(-means, np.mean(drawn, axis=0), level))
         rows.append((statistic, of, task, float(means.min()), low, high, level, sum(map(len, values))))
 
     for task, of_seeds in measures.items():
