@@ -9,13 +9,7 @@ import pytest
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.surface import MEASURES
 from attention_atlas.models.language_models import HeadFacts
-from attention_atlas.published.compare import (
-    CLOSE,
-    EXACT,
-    NO,
-    QUALITATIVE,
-    SETTING,
-)
+from attention_atlas.published.compare import CLOSE, EXACT, QUALITATIVE, SETTING
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.clark2019.tables import claims, comparison
 
@@ -31,7 +25,6 @@ DIGITISED = {
     **{"dig_fig2_cls": "cls", "dig_fig2_sep": "sep", "dig_fig2_punct": "punct", "dig_rest_sep": "rest_sep"},
     **{"dig_sep_sep": "sep_sep", "dig_ent": "entropy", "dig_ent_cls": "entropy_cls"},
 }
-THRESHOLDS = {"broad_entropy": 3.8, "position": 0.5, "special": 0.6}
 NAMED = {
     value.numbers[0].cell.where["relation"]: {
         **{name: int(value.numbers[0].cell.where[name]) for name in ("layer", "head")},
@@ -53,27 +46,23 @@ def around(frame: pd.DataFrame, column: str = "value", width: float = 0.02, **co
 
 
 def surface_claims(width=0.02, **values) -> pd.DataFrame:
-    """Statistics of the claims on positions, [SEP] and broad heads."""
     shares = {"previous": 0.6, "next": 0.7, "middle_sep": 0.54, "sep_sep": 0.93, "broad_median": 0.07} | values
     rows = [(name, "3-2", value) for name, value in shares.items() if value is not None]
     return around(pd.DataFrame(rows, columns=["claim", "place", "value"]), width=width)
 
 
 def relation_claims(width=0.02, **values) -> pd.DataFrame:
-    """Held-out accuracies of four relations and of all words."""
     accuracies = {"dobj": 0.86, "det": 0.94, "pobj": 0.78, "poss": 0.8, "all": 0.35} | values
     frame = pd.DataFrame(accuracies.items(), columns=["relation", "value"])
     return around(frame, width=width, place="8-10", level=0.9875)
 
 
 def noop(**values) -> pd.DataFrame:
-    """Attention to [SEP] from words to which a relation does not apply."""
     shares = {"dobj": 0.7, "det": 0.6} | values
     return around(pd.DataFrame(shares.items(), columns=["relation", "value"]), level=0.975, applying=0.1)
 
 
 def gradient_claims(ratios, width=0.01, layers=12) -> pd.DataFrame:
-    """Gradients of the last ones of so many layers over the largest."""
     late = range(layers - len(ratios) + 1, layers + 1)
     return around(pd.DataFrame({"layer": late, "ratio": ratios}), "ratio", width, level=0.99)
 
@@ -83,13 +72,11 @@ def gradients(facts: HeadFacts = HeadFacts("checkpoint")) -> pd.DataFrame:  # no
 
 
 def coreference_claims(head=0.65) -> pd.DataFrame:
-    """Leads of the best head over the baselines."""
     frame = pd.DataFrame({"baseline": ["nearest", "head_match", "rule_based"], "baseline_accuracy": [0.27, 0.52, 0.69]})
     return around(frame.assign(place="5-4", head_accuracy=head, value=head - frame["baseline_accuracy"]))
 
 
 def leads(legacy=0.19, fixed=0.10) -> pd.DataFrame:
-    """Leads of the probe on attention and words."""
     over = ("distances_words", "random_attention_words", "attention_only")
     rows = [(name, alignment, value) for name in over for alignment, value in (("legacy", legacy), ("fixed", fixed))]
     frame = pd.DataFrame(rows, columns=["over", "root_alignment", "value"])
@@ -189,10 +176,9 @@ def compared(tables, labels=None) -> pd.DataFrame:
     return comparison(tables, thresholds, PAPER | (labels or {})).frame.set_index("id", drop=False)
 
 
-def tested(tables, words: str) -> pd.Series:
+def claim_on(tables, words: str) -> pd.Series:
     """The one claim whose statement has some words."""
-    frame = claims(tables, PAPER).frame
-    (row,) = [row for _, row in frame.iterrows() if re.search(words, row["claim"])]
+    (row,) = [row for _, row in claims(tables, PAPER).frame.iterrows() if re.search(words, row["claim"])]
     return row
 
 
@@ -206,30 +192,23 @@ def set_accuracy(tables, relation, accuracy, low, high):
 def test_what_the_paper_found_matches(tables):
     frame = compared(tables)
     assert frame["id"].tolist() == list(PUBLISHED)
-    assert frame[["item", "quantity", "published", "comparable", "why", "verdict"]].notna().all(axis=None)
     assert not frame["why"].eq("nothing in this run measures it").any()
     number = frame[frame["verdict"].isin(NUMBERS)]
     assert set(number["comparable"]) == {EXACT, CLOSE}
-    # What is published parts here: the paper's row All is not the notebook's, the last layer's entropy from [CLS] is 3.89 in
-    # the text and 3.91 in the picture, and the replication's layers 6 to 10 do not reach down to the 0.48 of layer 10.
+    # What is published parts here: the paper's row All and best probe (77) are not the notebook's (78), the last layer's
+    # entropy from [CLS] is 3.89 in the text and 3.91 in the picture, and the replication's layers 6 to 10 have no 0.48.
     others = number[~number["id"].str.startswith("rep_ja_") | number["id"].eq("rep_ja_sep_share")]
     unlike = others[others["verdict"] != "match"]
     assert dict(zip(unlike["id"], unlike["verdict"], strict=True)) == {
         **dict.fromkeys(("nb_t1_all_acc", "nb_t1_all_baseline", "txt_cls_entropy_l12", "rep_ja_sep_share"), "differs"),
-        "fig5_coref_5_4": "covered by our interval",
+        **{"nb_attn_glove_uas": "differs", "fig5_coref_5_4": "covered by our interval"},
     }
-    # No head of these tables has a broad entropy; two systems are not rebuilt.
+    # Two systems are not rebuilt.
     absent = {name for name in frame.loc[frame["verdict"] == "not computed", "id"] if not name.startswith("rep_ja_")}
-    assert absent == {"t2_neural_all", "t3_structural", "txt_high_entropy_max"}
-    assert frame["item"].value_counts()[["Table 1", "Table 2"]].tolist() == [30, 17]
+    assert absent == {"t2_neural_all", "t3_structural"}
     assert frame.loc["t1_dobj_acc", ["ours", "n", "comparable"]].tolist() == ["86.8", 1591, EXACT]
     assert frame.loc["t1_dobj_acc", ["ci_low", "ci_high"]].tolist() == pytest.approx([86.79, 86.81])
-    assert frame.loc["t1_dobj_acc", "why"].endswith("same size (1591). Best head here: 8-10 dependent to head 86.8 %")
-    assert frame.loc["nb_thresholds", ["ours", "comparable", "verdict"]].tolist() == [
-        "3.8; 0.5; 0.6",
-        SETTING,
-        "not comparable",
-    ]
+    assert frame.loc["nb_thresholds", ["ours", "comparable"]].tolist() == ["3.8; 0.5; 0.6", SETTING]
 
 
 def test_other_numbers_differ(tables):
@@ -251,43 +230,17 @@ def test_other_numbers_differ(tables):
 
 def test_numbers_of_the_sample_are_never_compared(tables):
     frame = compared(tables, SAMPLE)
-    others = ["not comparable", "not computed"]
-    assert frame.groupby("comparable")["verdict"].agg(set).to_dict() == {
-        **{QUALITATIVE: {"holds"}, SETTING: {"not comparable"}, NO: set(others)},
-    }
-    assert frame.loc["t1_dobj_acc", "why"].startswith(
-        "model minilm instead of bert-base-uncased and corpus generated sample instead of wsj-sd-dev. Best"
-    )
-    assert frame.loc[["t1_dobj_acc", "t1_det_baseline", "t3_structural"], "obstacle"].tolist() == [
-        *("another model and another corpus", "another corpus", "another system, not rebuilt"),
-    ]
+    assert set(frame.loc[frame["comparable"] != QUALITATIVE, "verdict"]) == {"not comparable", "not computed"}
+    assert set(frame.loc[frame["comparable"] == QUALITATIVE, "verdict"]) == {"holds"}
+    assert frame.loc["t1_dobj_acc", "obstacle"] == "another model and another corpus"
 
 
-@pytest.mark.parametrize(
-    ("labels", "verdicts"),
-    [
-        (
-            {"dependencies": RunLabel("r", "electra", "WSJ", "", "wsj-sd-dev"), "segments": SAMPLE["segments"]},
-            {"nb_t1_det_acc": "not comparable", "nb_t1_det_baseline": "match", "nb_count_det": "match"},
-        ),
-        (
-            {"dependencies": RunLabel("r", "bert", "EWT", "bert-base-uncased", "")},
-            {"nb_t1_det_acc": "not comparable", "nb_t1_det_baseline": "not comparable", "dig_ent": "match"},
-        ),
-        (
-            {"coreference": RunLabel("r", "electra", "CoNLL-2012", "", "conll2012")},
-            {"t2_nearest_all": "match", "t2_head5_4_pronoun": "not comparable"},
-        ),
-        # The third party's numbers are those on its own treebank.
-        (
-            {"dependencies": RunLabel("r", "bert", "EWT dev", "bert-base-uncased", "ud-ewt-dev")},
-            {"rep_ja_attn_probe": "differs", "rep_ja_fix_gain_attn_glove": "differs"},
-        ),
-        ({}, {"rep_ja_attn_probe": "not comparable", "rep_ja_fix_gain_attn_glove": "not comparable"}),
-    ],
-)
-def test_baselines_and_counts_need_the_corpus_alone(tables, labels, verdicts):
-    assert compared(tables, labels)["verdict"][list(verdicts)].to_dict() == verdicts
+def test_baselines_and_counts_need_the_corpus_alone(tables):
+    electra, bert = RunLabel("r", "electra", "WSJ", "", "wsj-sd-dev"), RunLabel("r", "bert", "EWT", "bert-base-uncased", "")
+    verdicts = compared(tables, {"dependencies": electra, "segments": SAMPLE["segments"]})["verdict"]
+    assert verdicts[["nb_t1_det_acc", "nb_t1_det_baseline", "nb_count_det"]].tolist() == ["not comparable", "match", "match"]
+    verdicts = compared(tables, {"dependencies": bert})["verdict"]
+    assert verdicts[["nb_t1_det_acc", "nb_t1_det_baseline", "dig_ent"]].tolist() == ["not comparable"] * 2 + ["match"]
 
 
 def test_the_slip_in_the_paper_is_compared_with_the_notebook_and_said(tables):
@@ -296,15 +249,12 @@ def test_the_slip_in_the_paper_is_compared_with_the_notebook_and_said(tables):
         row = frame.loc[identifier]
         assert (row["published"], row["ours"], row["verdict"]) == (printed, target, "match")
         assert f"slip, compared with {target} of the authors' notebook" in row["why"]
-    set_accuracy(tables, "auxpass", 0.825, 0.82, 0.83)
-    assert compared(tables).loc["t1_auxpass_acc", "verdict"] == "differs"
-
-
-def test_an_interval_that_covers_the_published_value_is_no_match(tables):
-    for relation, numbers in {"det": (0.95, 0.94, 0.96), "prep": (0.68, 0.67, 0.69), "pobj": (0.7634, 0.75, 0.78)}.items():
+    # An interval that covers the published value is no match.
+    for relation, numbers in {"det": (0.95, 0.94, 0.96), "prep": (0.68, 0.67, 0.69), "auxpass": (0.825, 0.82, 0.83)}.items():
         set_accuracy(tables, relation, *numbers)
     verdicts = compared(tables)["verdict"]
-    assert verdicts[["t1_det_acc", "t1_prep_acc", "t1_pobj_acc"]].tolist() == ["covered by our interval", "differs", "match"]
+    expected = ["covered by our interval", "differs", "differs"]
+    assert verdicts[["t1_det_acc", "t1_prep_acc", "t1_auxpass_acc"]].tolist() == expected
 
 
 def test_a_number_is_compared_with_that_of_the_head_that_the_paper_names(tables):
@@ -317,46 +267,12 @@ def test_a_number_is_compared_with_that_of_the_head_that_the_paper_names(tables)
     frame = compared(tables)
     row = frame.loc["t1_prep_acc"]
     assert (row["ours"], row["verdict"]) == ("50", "differs")
-    assert "Best head here: 7-12 dependent to head 66.7 %" in row["why"]
     assert pd.isna(row["ci_low"]), "intervals are measured for best heads alone"
     row = frame.loc["t2_head5_4_nominal"]
     assert row[["ours", "verdict"]].tolist() == ["58", "match"]
-    assert "Best head here: 6-4 mention to antecedent 99.0 %" in row["why"]
     assert row[["ci_low", "ci_high"]].tolist() == pytest.approx([57.8, 58.2]), "of head 5-4"
     tables["dependency_heads"] = heads[~named]
     assert compared(tables).loc["t1_prep_acc", "verdict"] == "not computed"
-
-
-def test_random_models_are_averaged_and_the_recipe_is_said(tables):
-    random = tables["table3"].query("probe == 'random_attention_words'").assign(uas=0.4)
-    tables["table3"] = pd.concat([tables["table3"], random])
-    frame = compared(tables)
-    assert frame.loc[["t3_random_attn_glove", "t3_attn"], "ours"].tolist() == ["35", "61"]
-    assert "Trained here with 3 random initialisations: 1 epochs, batches of 1, file order" in frame.loc["t3_attn", "why"]
-
-
-def test_what_a_small_treebank_or_another_model_lacks_is_said(tables):
-    tables["dependencies"] = tables["dependencies"].query("relation in ('all', 'det')")
-    tables["dependency_heads"] = tables["dependency_heads"].query("relation == 'det'")
-    special = ["cls", "sep", "rest_sep", "sep_sep", "entropy_cls"]
-    tables["surface"] = tables["surface"][~tables["surface"]["measure"].isin(special)]
-    tables["surface_claims"] = surface_claims(sep_sep=None, broad_median=np.nan)
-    tables["dependency_claims"] = relation_claims().iloc[:0]
-    for name in ("gradient_claims", "gradients", "dependency_noop"):
-        tables[name] = tables[name].iloc[:0]
-    for name in ("table2", "table3", "coreference_heads", "coreference_claims", "table3_gains", "table3_leads", "training"):
-        del tables[name]
-    labels = {role: label for role, label in PAPER.items() if role in ("segments", "dependencies")}
-    frame = comparison(tables, {"broad_entropy": 3.8, "position": 0.5, "special": 0.6}, labels).frame.set_index("id")
-    whys = {
-        **{"t1_dobj_acc": "the treebank has too few words of this relation", "t2_nearest_pronoun": "coreference"},
-        **dict.fromkeys(("dig_fig2_sep", "txt_sep_sep", "rep_ja_sep_share"), "the model has no such special token"),
-        **{"txt_grad_layer": r"the model has no \[MASK\]", "t3_attn": "prob", "txt_high_entropy_max": "No head has an entropy"},
-        "txt_75pct": "",
-    }
-    for identifier, words in whys.items():
-        assert frame.loc[identifier, "verdict"] == "not computed", identifier
-        assert re.search(words, frame.loc[identifier, "why"]), identifier
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
@@ -373,33 +289,19 @@ def test_claims_come_out_each_way(tables, width, moved, expected):
     tables["dependency_claims"] = relation_claims(width, **({"pobj": 0.6, "all": 0.6} if moved else {}))
     frame = compared(tables, SAMPLE).loc[CLAIMS]
     assert frame["verdict"].tolist() == [expected] * 6
-    assert set(frame["comparable"]) == {QUALITATIVE}
-    assert frame.loc[["txt_sep_6_10", "txt_75pct"], "n"].tolist() == [40, 40]
     value = moved.get("middle_sep", 0.54)
     assert frame.loc["txt_sep_6_10", ["ci_low", "ci_high"]].tolist() == pytest.approx([value - width, value + width])
-    overall = tested(tables, "no single head does well at syntax overall")
+    overall = claim_on(tables, "no single head does well at syntax overall")
     assert (overall["verdict"], overall["threshold"]) == (expected, 50)
     # The strongest heads of the paper's notebook: the one of layer 2 has 0.49 on the next token.
     assert frame.loc[["txt_prev_heads", "txt_next_heads"], "ours"].tolist() == ["2; 4; 7; 8", "1; 3; 6"]
     assert frame.loc["txt_prev_heads", ["ci_low", "ci_high", "n"]].isna().all(), "of another unit than the layers"
-    assert f"{moved.get('previous', 0.6):g} (" in frame.loc["txt_prev_heads", "why"], "the share that is tested"
-
-
-def test_layers_without_such_a_head_and_the_relation_that_decides(tables):
-    tables["surface"].loc[tables["surface"]["measure"] == "previous", "value"] = 0.4
-    # pobj is undecided, and nothing is refuted.
-    tables["dependency_claims"] = relation_claims(pobj=0.76)
-    frame = compared(tables)
-    assert frame.loc["txt_prev_heads", ["ours", "verdict"]].tolist() == ["no layer", "holds"]
-    assert frame.loc["txt_75pct", ["ours", "verdict"]].tolist() == ["76", "undecided"]
-    assert "best head of pobj in %; must lie above 75; 98.75 % interval over 40 documents" in frame.loc["txt_75pct", "why"]
 
 
 @pytest.mark.parametrize(
     ("signs", "p", "verdict", "interval"),
     [
         ([1, 1, 1, 1], [0.01, 0.01, 0.01, 0.2], "holds", [0.75, 1.0]),
-        ([1, 1, 1, -1], [0.01, 0.01, 0.2, 0.2], "undecided", [0.5, 1.0]),
         ([1, 1, 1, -1], [0.01, 0.01, 0.2, 0.01], "undecided", [0.5, 0.75]),
         ([-1, -1, -1, 1], [0.01, 0.01, 0.01, 0.01], "does not hold", [0.25, 0.25]),
     ],
@@ -407,75 +309,48 @@ def test_layers_without_such_a_head_and_the_relation_that_decides(tables):
 def test_most_relations_have_a_better_head(tables, signs, p, verdict, interval):
     rows = tables["dependencies"].query("relation != 'all'").iloc[:4]
     rows = rows.assign(tested_margin=0.1 * np.array(signs), p_holm=p)
-    # The row All is no relation, and one without a test counts nowhere.
-    untested = rows.iloc[:1].assign(relation="cop", tested_margin=np.nan, p_holm=np.nan)
-    tables["dependencies"] = pd.concat([tables["dependencies"].query("relation == 'all'"), rows, untested])
-    row = tested(tables, "in most relations the best head beats the best fixed offset")
+    tables["dependencies"] = pd.concat([tables["dependencies"].query("relation == 'all'"), rows])
+    row = claim_on(tables, "in most relations the best head beats the best fixed offset")
     assert row[["verdict", "value", "n", "unit"]].tolist() == [verdict, np.mean(np.array(signs) > 0), 4, "relations"]
     assert row[["ci_low", "ci_high"]].tolist() == interval
 
 
 @pytest.mark.parametrize(
-    ("table", "changed", "words", "verdict", "value"),
+    ("table", "words", "made", "values"),
     [
-        *[
-            ("dependency_noop", noop(det=det), "does not apply", verdict, 100 * det)
-            for det, verdict in ((0.6, "holds"), (0.51, "undecided"), (0.4, "does not hold"))
-        ],
-        *[
-            ("table3_gains", gains(gain), "ROOT", verdict, 100 * gain)
-            for gain, verdict in ((0.03, "holds"), (0.005, "undecided"), (-0.02, "does not hold"))
-        ],
-        *[
-            ("clustering_test", clustering_test(difference, p), "heads of one layer are more similar", verdict, difference)
-            for difference, p, verdict in (
-                (0.05, 0.0001, "holds"),
-                (0.05, 0.2, "undecided"),
-                (0.005, 0.001, "undecided"),
-                (-0.05, 0.999, "does not hold"),
-            )
-        ],
-        *[
-            (
-                "coreference_claims",
-                coreference_claims(head),
-                "improves on matching head words by over 10",
-                verdict,
-                100 * head - 52,
-            )
-            for head, verdict in ((0.65, "holds"), (0.62, "undecided"), (0.57, "does not hold"))
-        ],
-        *[
-            ("coreference_claims", coreference_claims(head), "close to the four sieves: at most 10", verdict, 100 * head - 69)
-            for head, verdict in ((0.65, "holds"), (0.59, "undecided"), (0.55, "does not hold"))
-        ],
-        ("table3_leads", leads(0.19, 0.005), "as published, .* beats distances", "holds", 19),
-        ("table3_leads", leads(0.19, 0.005), "with ROOT aligned, .* beats distances", "undecided", 0.5),
-        *[
-            ("gradient_claims", gradient_claims(ratios, width, 6), "gradient of attention to", verdict, max(ratios))
-            for ratios, width, verdict in (
-                ([0.09, 0.05, 0.02, 0.05], 0.005, "holds"),
-                ([0.09, 0.05, 0.02, 0.05], 0.02, "undecided"),
-                ([0.09, 0.05, 0.02, 0.4], 0.02, "does not hold"),
-                ([0.9, 0.05, 0.3, 0.05], 0.005, "does not hold"),
-            )
-        ],
+        ("dependency_noop", "does not apply", lambda v: noop(det=v / 100), (60, 51, 40)),
+        ("table3_gains", "aligning ROOT raises", lambda v: gains(v / 100), (3, 0.5, -2)),
+        ("table3_leads", "with ROOT aligned, .* beats distances", lambda v: leads(0.19, v / 100), (10, 0.5, -10)),
+        ("coreference_claims", "on matching head words", lambda v: coreference_claims((52 + v) / 100), (13, 10, 5)),
+        (
+            "coreference_claims",
+            "close to the four sieves",
+            lambda v: coreference_claims((69 + v) / 100),
+            (-4, -10, -14),
+        ),
+        (
+            "gradient_claims",
+            "gradient of attention to",
+            lambda v: gradient_claims([v, 0.05, 0, 0], 0.02),
+            (0.07, 0.09, 0.4),
+        ),
+        # An interval above 0 does not suffice: layers are compared with permutations.
+        ("clustering_test", "heads of one layer", lambda v: clustering_test(v, 0.2 - 2 * v), (0.1, 0.06, -0.05)),
     ],
 )
-def test_a_claim_by_its_statistic(tables, table, changed, words, verdict, value):
-    tables[table] = changed
-    row = tested(tables, words)
-    assert row["verdict"] == verdict
-    assert row["value"] == pytest.approx(value)
+def test_a_claim_by_its_statistic(tables, table, words, made, values):
+    for value, verdict in zip(values, ("holds", "undecided", "does not hold"), strict=True):
+        row = claim_on(tables | {table: made(value)}, words)
+        assert (row["verdict"], row["value"]) == (verdict, pytest.approx(value))
 
 
-@pytest.mark.parametrize(
-    ("ratios", "layer"),
-    [([0.09, 0.05, 0.02, 0.05], "3 or earlier"), ([0.09, 0.05, 0.02, 0.4], "no layer"), ([0.9, 0.05, 0.3, 0.05], "6")],
-)
-def test_the_layer_of_the_claim_on_gradients_and_the_head_that_the_workflow_trained(tables, ratios, layer):
+def test_the_layer_from_which_gradients_are_small_and_the_head_that_the_workflow_trained(tables):
     trained = HeadFacts("trained", texts=900, heldout_loss=6.5, heldout_accuracy=0.1, unigram_loss=7.25)
-    tables |= {"gradient_claims": gradient_claims(ratios, 0.005, 6), "gradients": gradients(trained)}
-    assert compared(tables).loc["txt_grad_layer", "ours"] == layer
-    statistic = tested(tables, "gradient of attention to")["statistic"]
-    assert re.search(r"trained here on 900 texts .*held-out loss 6.50, unigram 7.25", statistic)
+    for ratios, layer in (
+        ([0.09, 0.05, 0.02, 0.05], "3 or earlier"),
+        ([0.09, 0.05, 0.02, 0.4], "no layer"),
+        ([0.9, 0.05, 0.3, 0.05], "6"),
+    ):
+        tables |= {"gradient_claims": gradient_claims(ratios, 0.005, 6), "gradients": gradients(trained)}
+        assert compared(tables).loc["txt_grad_layer", "ours"] == layer
+    assert re.search("trained here on 900 texts", claim_on(tables, "gradient of attention to")["statistic"])

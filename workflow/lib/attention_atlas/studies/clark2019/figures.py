@@ -341,7 +341,8 @@ def _by_layer(figure: Figure, axes: Axes, heads: pd.DataFrame) -> None:
     layers = int(heads["layer"].max())
     # The lightest colour is still visible on white.
     colours = ListedColormap(plt.get_cmap("viridis")(np.linspace(0, 0.9, layers)))
-    scale = {"cmap": colours, "norm": BoundaryNorm(np.arange(0.5, layers + 1), layers)}
-    points = axes.scatter(heads["x"], heads["y"], c=heads["layer"], s=22, linewidth=0.3, edgecolors="white", **scale)
+    norm = BoundaryNorm(np.arange(0.5, layers + 1), layers)
+    places = heads["x"], heads["y"], 22, heads["layer"]
+    points = axes.scatter(*places, cmap=colours, norm=norm, linewidth=0.3, edgecolors="white")
     figure.colorbar(points, ax=axes, label=style.LAYER, ticks=range(1, layers + 1, max(1, layers // 12)), pad=0.02)
     axes.set_title("By layer")
