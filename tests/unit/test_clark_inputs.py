@@ -21,16 +21,6 @@ def read_by(name, run, inputs=INPUTS):
     return {name: [path.removeprefix(folder) for path in table(wildcards(run))] for name, table in tables.items()}
 
 
-@pytest.mark.parametrize(
-    ("run", "folder", "count"),
-    [("laptop", "minilm/wikitext2-segments", 4), ("paper", "bert-base-uncased/wikipedia-segments", 8)],
-)
-def test_shards_of_a_role(run, folder, count):
-    expected = [f"results/{run}/attention/{folder}/{shard}.safetensors" for shard in range(count)]
-    assert INPUTS.shards("segments")(wildcards(run)) == expected
-    assert INPUTS.first(INPUTS.shards("segments"))(wildcards(run)) == expected[:1]
-
-
 def test_a_variant_names_another_corpus_or_another_model():
     recipe = wildcards("laptop", variant="recipe")
     assert INPUTS.pair(recipe, "segments") == ("minilm", "wikitext2-segments-clean")
@@ -57,16 +47,6 @@ def test_tables_that_a_run_may_lack_are_read_where_it_names_what_they_need():
     assert read_by("table2", "any") == {"random": []}
 
 
-def test_files_are_those_of_a_role_where_a_run_names_it():
-    first = INPUTS.if_named("coreference", INPUTS.shards("coreference"))
-    assert first(wildcards()) == ["results/sample/attention/minilm/sample-coreference/0.safetensors"]
-    assert SMALLEST.if_named("coreference", SMALLEST.shards("coreference"))(wildcards("one")) == []
-    assert INPUTS.table_if("coreference", "coreference.tsv")(wildcards()) == ["results/sample/clark2019/coreference.tsv"]
-    assert SMALLEST.table_if("coreference", "coreference.tsv")(wildcards("one")) == []
-    with pytest.raises(AtlasError, match=r"runs\.one\.clark2019 names no corpus for the role 'gap', which this file needs"):
-        SMALLEST.shards("gap")(wildcards("one"))
-
-
 def test_word_vectors_are_read_where_a_run_names_some(without_files):
     file = INPUTS.if_named("vectors", INPUTS.raw("vectors"))
     assert file(wildcards()) == []
@@ -77,14 +57,3 @@ def test_word_vectors_are_read_where_a_run_names_some(without_files):
     (without_files / "licensed").mkdir()
     (without_files / "licensed" / "glove.6B.100d.txt").touch()
     assert file(wildcards("paper")) == ["licensed/glove.6B.100d.txt"]
-
-
-def test_labels():
-    label = INPUTS.labels("dependencies")(wildcards("laptop"))["dependencies"]
-    assert (label["model"], label["corpus"]) == ("minilm", "UD English EWT dev, converted to Stanford Dependencies")
-    assert (label["sample"], label["converted"]) == (False, True)
-    label = INPUTS.labels("dependencies")(wildcards("paper"))["dependencies"]
-    assert (label["model_reference"], label["corpus_reference"]) == ("bert-base-uncased", "wsj-sd-dev")
-    assert not label["converted"]
-    labels = INPUTS.labels("gap", "vectors", "coreference")(wildcards())
-    assert {role: label["sample"] for role, label in labels.items()} == {"gap": True, "coreference": True}
