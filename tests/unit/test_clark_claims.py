@@ -169,10 +169,6 @@ def test_the_gain_of_a_probe_is_a_paired_difference_over_documents_and_seeds():
     uas = by_alignment["right"] / by_alignment["words"]
     assert row.value == pytest.approx(uas["fixed"] - uas["legacy"])
     assert 0.05 < row.ci_low < row.value < row.ci_high < 0.35
-    equal = dict.fromkeys(shares, 0.5)
-    without = [root_gains(probes(equal, seed).rename(columns={"draw": "seed"}), 200, 0).iloc[0] for seed in range(24)]
-    # Both sides of a 95 % interval: more than 5 of 24 come about once in a thousand.
-    assert sum(not row["ci_low"] <= 0 <= row["ci_high"] for row in without) <= 5
 
 
 def test_leads_of_the_probe_on_attention_and_words_over_the_others():
@@ -188,13 +184,7 @@ def test_leads_of_the_probe_on_attention_and_words_over_the_others():
         assert row["value"] == pytest.approx(uas[words, alignment] - uas[over, other])
         assert row["ci_low"] < row["value"] < row["ci_high"]
     assert table.loc[(distances, "legacy"), "ci_low"] > 0.1
-    # The draws of two probes are independent, also where they are equally good.
-    same = results[results["probe"] == words].assign(
-        right=lambda f: f["words"] * f["draw"].map({"m/0": 0, "m/1": 0.5, "m/2": 1})
-    )
-    both = pd.concat([same, same.assign(probe=distances)])
-    assert probe_leads(both, 300, 0).eval("value == 0 and ci_low < -0.3 and ci_high > 0.3").all()
-    # Equal probes seldom differ.
+    # Equal probes seldom differ: more than 5 of 24 intervals of 95 % come about once in a thousand.
     shares = dict.fromkeys([(words, "legacy"), (words, "fixed"), (distances, "legacy")], 0.5)
     rows = [probe_leads(probes(shares, seed), 200, 0).iloc[0] for seed in range(24)]
     assert sum(not row["ci_low"] <= 0 <= row["ci_high"] for row in rows) <= 5

@@ -1,10 +1,8 @@
 """Inputs and parameters of the rules of Clark et al. (2019)."""
 
-import pytest
 from shipped_runs import shipped, wildcards
 from small_config import SMALL
 
-from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.shown import shown
 from attention_atlas.workflow.study_inputs import StudyInputs
@@ -45,15 +43,3 @@ def test_tables_that_a_run_may_lack_are_read_where_it_names_what_they_need():
     assert not any(read_by("options", "one", SMALLEST).values())
     assert read_by("table2", "laptop") == {"random": ["variants/random/coreference.tsv"]}
     assert read_by("table2", "any") == {"random": []}
-
-
-def test_word_vectors_are_read_where_a_run_names_some(without_files):
-    file = INPUTS.if_named("vectors", INPUTS.raw("vectors"))
-    assert file(wildcards()) == []
-    assert INPUTS.titles("vectors")(wildcards("paper")) == {"vectors": "GloVe 6B, 100 dimensions"}
-    assert INPUTS.titles("vectors")(wildcards()) == {}
-    with pytest.raises(AtlasError, match=r"corpus glove-6b-100d: .* does not exist\. Licence: PDDL"):
-        file(wildcards("paper"))
-    (without_files / "licensed").mkdir()
-    (without_files / "licensed" / "glove.6B.100d.txt").touch()
-    assert file(wildcards("paper")) == ["licensed/glove.6B.100d.txt"]

@@ -11,7 +11,7 @@ from attention_atlas.figures.marks import LEFT, RIGHT, draw_attention_lines
 from attention_atlas.figures.style import plt
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED, alternatives, options_of
-from attention_atlas.studies.clark2019.figures import figure2, figure3, figure4
+from attention_atlas.studies.clark2019.figures import figure2, figure4
 from attention_atlas.studies.clark2019.syntax import table1
 from attention_atlas.studies.clark2019.tables import NOTES, options
 
@@ -157,21 +157,6 @@ def test_figures_2_and_4_plot_the_measures_beside_published_values():
     assert targets.frame.query("target == 'sep_sep' and layer == 3 and head == 1")["mean_attention"].item() == value
     of_cls = entropies.frame.query("source == 'cls'")["entropy"].tolist()
     assert of_cls == surface.query("measure == 'entropy_cls'")["value"].tolist()
-
-
-def test_figure_3_plots_four_readings_over_predicted_rows():
-    keys = [("masked", "per_weight"), ("unmasked", "per_weight"), ("masked", "per_query"), ("masked", "gradient_x_attention")]
-    rows = [
-        (masking, measure, rows, target, layer, 1, 0.1 * layer + k)
-        for k, (masking, measure) in enumerate(keys)
-        for rows in ("predicted", "all")
-        for target in ("sep", "other")
-        for layer in (1, 2)
-    ]
-    columns = ["masking", "measure", "rows", "target", "layer", "head", "value"]
-    drawn = figure3(pd.DataFrame(rows, columns=columns).assign(n=5))
-    for k, axes in enumerate(drawn.figure.axes):
-        assert [line.get_ydata().tolist() for line in axes.lines] == [[0.1 + k, 0.2 + k]] * 2
 
 
 def test_lines_run_from_attending_to_attended_words():

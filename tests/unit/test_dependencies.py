@@ -82,15 +82,6 @@ def test_a_possessor_is_scored_by_what_its_clitic_picks():
     assert [offset for offset, right in offsets_right(short).items() if right] == [1, 2], "+2 is clipped to dog for the 's"
 
 
-def test_the_rule_knows_two_words_in_this_case_after_a_possessor_of_the_same_sentence():
-    for clitic, moved in (("'s", True), ("s'", True), ("s", False), ("'S", False), ("’s", False), ("'", False)):
-        gold = gather_gold([sentence(("Maria", clitic, "dog"), (3, 1, 0), ("poss", "possessive", "root"))])
-        # Maria picks the clitic, which picks the dog.
-        assert is_correct(np.array([[2], [3], [1]], dtype=np.int16), gold, poss_rule=True)[0].tolist() == [moved]
-    two = [sentence(("dog", "Maria"), (0, 1), ("root", "poss")), sentence(("'s", "odd"), (2, 0), ("dep", "root"), record=1)]
-    assert is_correct(np.array([[0], [1], [2], [0]], dtype=np.int16), gather_gold(two), poss_rule=True).all()
-
-
 def slow_right(example, weights, direction, poss_rule):
     """Whether a head is right about each word, a word at a time; its map is over [CLS], words, [SEP]."""
     words, n = example.words, len(example.words)

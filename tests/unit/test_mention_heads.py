@@ -145,17 +145,6 @@ def test_mentions_of_a_document_and_of_its_windows():
         document_mentions(replace(DOCUMENT, parses=("(S (NP (DT The)))", "")), None)
 
 
-def test_mentions_have_the_type_of_the_entity_of_their_head(tmp_path):
-    line = "d\t0\t{}\t{}\t{}\t{}\t-\t-\t-\t-\t{}\t{}\n"
-    words = [("Ann", "NNP", "(S(NP(NP*", "(PERSON", "(0"), ("Lee", "NNP", "*)", "*)", "-"), ("of", "IN", "(PP*", "*", "-")]
-    words += [("Rome", "NNP", "(NP*)))", "(GPE)", "(1)|0)"), ("left", "VBD", "(VP*))", "*", "-")]
-    lines = [line.format(k, *word) for k, word in enumerate(words)]
-    (tmp_path / "d.conll").write_text("".join(["#begin document (d); part 000\n", *lines, "\n#end document\n"]))
-    (document,) = conll2012_records(tmp_path / "d.conll")
-    entities = {(m.start, m.stop): m.entity for m in document_mentions(document, None)}
-    assert entities == {(0, 4): "PERSON", (3, 4): "GPE"}, "the head of the longer mention is Lee"
-
-
 def test_trees_of_other_sentences_are_refused(tmp_path):
     write_sample(tmp_path, 2, 3)
     documents = list(conll2012_records(tmp_path / "coreference.conll"))

@@ -10,7 +10,7 @@ from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.attention.cache import StoredAttention
 from attention_atlas.corpora.examples import all_examples
-from attention_atlas.methods.dependency_scoring import DIRECTIONS, Scores, heads_frame, score
+from attention_atlas.methods.dependency_scoring import DIRECTIONS, score
 from attention_atlas.methods.options import AS_PUBLISHED, alternatives
 from attention_atlas.models.card import read_card
 from attention_atlas.stats.held_out import best_head, choosing_half, folds_of
@@ -98,20 +98,6 @@ def test_head_and_offset_are_chosen_on_one_half_and_tested_on_the_other(sentence
     np.testing.assert_allclose(frame["p_holm"], multipletests(frame["p_value"], method="holm")[1])
     # Of six documents, exchanges have no p below 2 / 64.
     assert (row_of(frame, "dobj")["p_holm"] < 0.05) == (sentences_a_document == 1)
-
-
-def test_every_head_of_every_relation_has_a_row_and_all_has_scores_of_its_own():
-    gold = make_gold(20, 6, ["det", "punct"])
-    scores, of_all = random_scores(gold, seed=0), random_scores(gold, seed=1)
-    mixed = Scores(scores.heads, scores.offsets, of_all.heads, of_all.offsets)
-    frame = heads_frame(mixed, gold, AS_PUBLISHED)
-    assert list(dict.fromkeys(frame["relation"])) == ["all", "det", "punct", "root"]
-    assert len(frame) == 4 * 24
-    for row in frame.sample(40, random_state=0).itertuples():
-        chosen = (gold.relation == row.relation) | (row.relation == "all")
-        heads = of_all.heads if row.relation == "all" else scores.heads
-        correct = heads[chosen, DIRECTIONS.index(row.direction), row.layer - 1, row.head - 1].sum()
-        assert (row.n, row.correct, row.accuracy) == (chosen.sum(), correct, correct / chosen.sum())
 
 
 def test_options_are_scored_one_at_a_time():
