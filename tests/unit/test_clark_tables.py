@@ -11,7 +11,6 @@ from attention_atlas.figures.marks import LEFT, RIGHT, draw_attention_lines
 from attention_atlas.figures.style import plt
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED, alternatives, options_of
-from attention_atlas.studies.clark2019.figures import figure2, figure4
 from attention_atlas.studies.clark2019.syntax import table1
 from attention_atlas.studies.clark2019.tables import NOTES, options
 
@@ -146,17 +145,6 @@ def test_options_of_coreference_and_of_the_probe_s_bias_are_differences():
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
-
-UNIFORM = pd.DataFrame({"quantity": ["uniform_entropy", "segments"], "value": [4.7, 40]})
-
-
-def test_figures_2_and_4_plot_the_measures_beside_published_values():
-    surface = surface_frame()
-    targets, entropies = figure2(surface), figure4(surface, UNIFORM)
-    value = surface.query("measure == 'sep_sep' and layer == 3 and head == 1")["value"].item()
-    assert targets.frame.query("target == 'sep_sep' and layer == 3 and head == 1")["mean_attention"].item() == value
-    of_cls = entropies.frame.query("source == 'cls'")["entropy"].tolist()
-    assert of_cls == surface.query("measure == 'entropy_cls'")["value"].tolist()
 
 
 def test_lines_run_from_attending_to_attended_words():

@@ -84,14 +84,6 @@ def test_features_of_a_mention(words, head, tag, entity, expected):
     assert tuple(layers.features(words.split(), head, tag, entity, names)) == expected
 
 
-def test_names_of_the_census_decide_where_they_are_common_and_clear():
-    names = layers.census_names()
-    assert {"gary", "kevin"} <= names.masculine
-    assert {"jessica", "tiffany"} <= names.feminine
-    assert "james" not in names.feminine, "0.011 % of women, 3.3 % of men"
-    assert not {"an", "see", "the", "long"} & (names.masculine | names.feminine)
-
-
 def test_mentions_agree_unless_a_known_feature_differs():
     unknown = layers.features(["Kim"], 0, "_")
     she, he, it, they, i = (layers.features([word], 0, "PRP") for word in ("she", "he", "it", "they", "I"))

