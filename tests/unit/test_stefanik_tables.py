@@ -8,24 +8,21 @@ import numpy as np
 import pandas as pd
 import pytest
 from keyphrase_documents import CARD, answers, cached, evaluated_methods, tagged
-from shipped_runs import shipped, shipped_copy, wildcards
+from shipped_runs import shipped, wildcards
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
-from attention_atlas.studies.stefanik2021 import figures
 from attention_atlas.studies.stefanik2021.detection import detection
 from attention_atlas.studies.stefanik2021.head_measures import METHOD_TITLES
 from attention_atlas.studies.stefanik2021.removal import removal_tables
 from attention_atlas.studies.stefanik2021.scores import method_rows
-from attention_atlas.studies.stefanik2021.study import ID, STUDY, check, examples
+from attention_atlas.studies.stefanik2021.study import ID, STUDY, examples
 from attention_atlas.studies.stefanik2021.tables import claims, comparison, slide_gain
-from attention_atlas.workflow.shown import shown
 from attention_atlas.workflow.study_inputs import StudyInputs
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 SETTING = RunLabel("Test run", "tiny", "documents", sample=True)
-FIGURES = [item.id for item in shown("stefanik2021") if item.kind == "figure"]
 INPUTS = StudyInputs(shipped(), ID)
 REMOVALS = INPUTS.of_group("taggers", "results/{run}/stefanik2021/removals/{model}.parquet")
 
@@ -115,29 +112,6 @@ def built():
     return measured | {"baselines": method_rows(evaluated_methods(), "tiny", 100, 0)}
 
 
-def drawn(built, name):
-    function = getattr(figures, name)
-    return function(**{role: built[role] for role in function.inputs}).figure
-
-
-def test_dots_of_relative_attention_are_simultaneous_for_all_heads(built):
-    ends = {"ci_low": 0.001, "ci_high": 0.002, "adjusted_low": -1.0, "adjusted_high": 1.0}
-    table = built["relative_attention"].assign(**ends)
-    table.loc[(table["layer"] == 2) & (table["head"] == 1), ["adjusted_low", "adjusted_high"]] = (-0.2, -0.1)
-    axes = drawn({"relative_attention": table}, "relative_attention").axes
-    dots = [line for axis in axes for line in axis.lines if line.get_marker() == "o"]
-    assert [[line.get_xdata().tolist(), line.get_ydata().tolist()] for line in dots] == [[[0.5], [1.5]]] * 2, "in both panels"
-
-
-def test_figures_have_the_steps_of_removals_and_f1_of_the_slides_in_both_panels(built):
-    axes = drawn(built, "ablation").axes
-    assert all(list(axis.get_xticks()) == [0, 1, 2, 4] for axis in axes[2:4])
-    # The slides do not say whether their F1 is of words or of phrases.
-    axes = drawn(built, "fine_tuning").axes
-    heights = [[list(line.get_ydata()) for line in axis.lines if line.get_marker() == "D"] for axis in axes[:2]]
-    assert heights == [[pytest.approx([36, 37])]] * 2
-
-
 def test_no_published_value_is_compared(built):
     read = {name: built[name] for name in comparison.inputs}
     table = comparison(**read, labels={"documents": SETTING, "tagging": SETTING}).frame.set_index("id")
@@ -161,18 +135,3 @@ def test_one_tagger_a_seed_and_all_that_they_read():
     for call in (REMOVALS, INPUTS.labels("tagging")):
         with pytest.raises(AtlasError, match=r"runs\.any\.stefanik2021 names no family of taggers, which this file needs"):
             call(wildcards("any"))
-    assert INPUTS.labels("tagging")(wildcards())["tagging"]["model"] == "minilm-keyphrases (2 seeds)"
-    assert INPUTS.limits("development", "test")(wildcards()) == {"development": 8, "test": 8}
-
-
-def test_the_embedding_ranker_has_the_sentence_encoder_of_the_run():
-    """BERT is trained for no embeddings of sentences: runs that analyse it name a sentence encoder."""
-    assert INPUTS.card("sentence_encoder")(wildcards("paper")) == "results/paper/models/minilm/card.json"
-    config = shipped_copy()
-    settings = config["runs"]["paper"]["stefanik2021"]
-    del settings["sentence_encoder"]
-    study_card = StudyInputs(config, ID).card("sentence_encoder")
-    assert study_card(wildcards("paper")) == "results/paper/models/bert-base-uncased/card.json"
-    settings["sentence_encoder"] = "minilmm"
-    with pytest.raises(AtlasError, match=r"place\.sentence_encoder.*minilm"):
-        check(config, "paper", "place")
