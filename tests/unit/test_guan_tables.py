@@ -9,16 +9,15 @@ import pandas as pd
 import pytest
 from small_shards import write_example_shards
 
-from attention_atlas.attention.cache import StoredAttention, read_attention
+from attention_atlas.attention.cache import StoredAttention
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, FEATURES, TYPES, UNNAMED, VERTICAL, alternatives
-from attention_atlas.models.card import ModelCard
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020 import figures
 from attention_atlas.studies.guan2020.ablations import COLUMNS
 from attention_atlas.studies.guan2020.rows import ROWS, sentences_of
 from attention_atlas.studies.guan2020.tables import claims, comparison, table1, table2, table3
-from attention_atlas.studies.guan2020.types import Features, features, head_types, maps, shrunk
+from attention_atlas.studies.guan2020.types import Features, head_types
 
 LAYERS, HEADS, EXAMPLES = 4, 4, 6
 SETTING = RunLabel("Test run", "tiny", "made up", sample=True)
@@ -69,24 +68,6 @@ def test_models_are_compared_by_the_same_types_and_by_their_own(clustered):
     # Heads of a cluster that fits no type are no evidence that two models agree.
     unnamed = table.assign(type=table["type"].replace(VERTICAL, UNNAMED))
     assert figures.same_type(unnamed, "pretrain", "reused") == (11 / 12, 12)
-
-
-def test_drawn_maps_and_blocks(clustered, tmp_path):
-    shards, all_maps = write_example_shards(tmp_path, [9, 30, 31], LAYERS, HEADS)
-    drawn = maps(StoredAttention(shards), clustered["types"])
-    assert set(drawn["maps"]["example"]) == {"e1"}, "the first that is long and short enough"
-    cell = drawn["maps"].query("query == 3 and key == 1").iloc[0]
-    assert cell["weight"] == pytest.approx(float(all_maps[1][cell["layer"] - 1, cell["head"] - 1, 2, 0]), abs=1e-6)
-    dense = clustered["types"].query("type == @DENSE")[list(FEATURES)].to_numpy()
-    nearest = np.argsort(np.square(dense - dense.mean(axis=0)).sum(axis=1))[:2] + 1
-    assert drawn["maps"].query("type == @DENSE").groupby("rank")["head"].first().tolist() == nearest.tolist()
-    array = np.arange(25.0).reshape(5, 5).astype(np.float32)
-    assert shrunk(array, 2)[1, 1] == pytest.approx(array[2:, 2:].mean())
-    # Features of the first two examples under all options, by head.
-    card = ModelCard("m", "x", "bert", LAYERS, HEADS, 64, "[CLS]", "[SEP]", 0, "", "pretrained", 0, "float32")
-    by_example = features(read_attention(shards, 2), [], card).by_example(alternatives()[0])
-    assert by_example.shape == (2, LAYERS * HEADS, 21)
-    assert by_example[0, 5, 0] == pytest.approx(all_maps[0].astype(float)[1, 1, :, 0].mean(), abs=1e-6)  # [CLS], head 2-2
 
 
 def test_tables_have_drops_intervals_and_the_control():

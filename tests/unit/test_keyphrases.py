@@ -5,11 +5,9 @@ import tarfile
 import zipfile
 
 import pytest
-from workspaces import ROOT
 
 from attention_atlas.corpora.keyphrases import keyphrases_records, located, spans_of
 from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.config import read_configuration
 
 TEXT = "Half metallic ferromagnets are studied. A ferromagnet, half-metallic, conducts; half metallic ferromagnets last."
 
@@ -156,13 +154,3 @@ def test_the_phrases_of_inspec_are_the_uncontrolled_ones(tmp_path):
         assert documents[2].phrases == ("red cars", "two lines")
     assert documents[2].words == tuple("Title 193 of two lines Red cars are driven .".split())
     assert phrases_of(documents[0])[-1] == "Red cars"
-
-
-def test_the_splits_of_inspec_share_no_document():
-    """The registry has the official numbers; every name is in one split alone."""
-    corpora = read_configuration(ROOT)["corpora"]
-    ranges = [bounds for part in ("training", "development", "test") for bounds in corpora[f"inspec-{part}"]["document_names"]]
-    for name in map(str, range(1, 2201)):
-        assert sum(first <= name <= last for first, last in ranges) <= 1, name
-    in_none = [name for name in map(str, range(1, 1000)) if not any(first <= name <= last for first, last in ranges)]
-    assert in_none == []

@@ -8,23 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from keyphrase_documents import CARD, answers, cached, evaluated_methods, tagged
-from shipped_runs import shipped, wildcards
 
-from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.studies.stefanik2021.detection import detection
 from attention_atlas.studies.stefanik2021.head_measures import METHOD_TITLES
 from attention_atlas.studies.stefanik2021.removal import removal_tables
 from attention_atlas.studies.stefanik2021.scores import method_rows
-from attention_atlas.studies.stefanik2021.study import ID, STUDY, examples
 from attention_atlas.studies.stefanik2021.tables import claims, comparison, slide_gain
-from attention_atlas.workflow.study_inputs import StudyInputs
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 SETTING = RunLabel("Test run", "tiny", "documents", sample=True)
-INPUTS = StudyInputs(shipped(), ID)
-REMOVALS = INPUTS.of_group("taggers", "results/{run}/stefanik2021/removals/{model}.parquet")
 
 
 def made(changes: dict[str, dict[str, list[float]]], loss: float = -5.0) -> Table:
@@ -76,13 +70,9 @@ def test_all_claims_can_hold():
     [
         # The reduction "max" and an interval of one head alone do not count.
         (RELATIVE, "relative_attention", {"adjusted_low": [-0.01, -0.02, 0.4]}, OPEN),
-        (RELATIVE, "relative_attention", {"adjusted_low": [-0.03] * 3, "adjusted_high": [-0.01, -0.005, 0.6]}, FAILS),
-        (ALL_HEADS, "detectors", {"difference_low": [-0.01, 0.0, 0.0]}, OPEN),
         (ALL_HEADS, "detectors", {"difference_low": [-0.1] * 3, "difference_high": [-0.02, 0.0, 0.0]}, FAILS),
-        (SLIDES, "rank_correlations", {"ci_low": [0.4, 0.85]}, OPEN),
         (SLIDES, "rank_correlations", {"ci_low": [nan, nan], "ci_high": [nan, nan]}, "not tested"),
         (SLIDES, "rank_correlations", {"ci_low": [0.1, 0.85], "ci_high": [0.45, 0.95]}, FAILS),
-        (COEFFICIENTS, "rank_correlations", {"ci_low": [0.6, 0.7]}, OPEN),
         (COEFFICIENTS, "rank_correlations", {"ci_low": [0.6, 0.2], "ci_high": [0.8, 0.7]}, FAILS),
         # The gain where heads were chosen on the reported documents decides nothing.
         (WORST, "fine_tuning", {"delta_low": [-1.0, 8.0] * 2}, OPEN),
@@ -91,9 +81,7 @@ def test_all_claims_can_hold():
         (WORST, "fine_tuning", WORST_ONE_METRIC, HOLDS),
         (WORST_PHRASES, "fine_tuning", WORST_ONE_METRIC, FAILS),
         (SINGLE_PHRASES, "ablation", {"adjusted_high": [-2.0, 1.2, -0.5, 1.2]}, OPEN),
-        (SINGLE, "ablation", {"adjusted_high": [-0.5, 1.2] * 2}, OPEN),
         (SINGLE, "ablation", {"adjusted_low": [-0.9, -0.2] * 2, "adjusted_high": [-0.1, 0.8] * 2}, FAILS),
-        (ATTENTION, "baselines", {"difference_low": [0.0, -1.0, -4.0]}, OPEN),
         (ATTENTION, "baselines", {"difference_low": [0.0, -1.0, -9.0], "difference_high": [0.0, 11.0, -2.0]}, FAILS),
         # Development documents choose the best head, whose interval contains 0, although the regression is better on test.
         (ATTENTION, "baselines", {"development": [21.0, 35.0, 31.0]}, OPEN),
@@ -124,14 +112,3 @@ def test_no_published_value_is_compared(built):
     methods = built["baselines"].query("metric == 'phrase_f1_all_occurrences'").set_index("method")["value"]
     assert float(table.loc["s21.sota", "ours"]) == pytest.approx(methods.max() / 100, abs=1e-3), "the run's own best method"
     assert METHOD_TITLES[methods.idxmax()] in table.loc["s21.sota", "why"]
-
-
-def test_one_tagger_a_seed_and_all_that_they_read():
-    folder = "results/sample/stefanik2021/removals/minilm-keyphrases-keyphrases"
-    assert REMOVALS(wildcards()) == {seed: f"{folder}-{seed}.parquet" for seed in ("42", "43")}
-    parts = ("", "-development", "-test", "-train")
-    assert examples(shipped(), "sample") == [("minilm", f"sample-keyphrases{part}") for part in parts]
-    assert STUDY.corpora(shipped(), "any") == ["sample-keyphrases"]
-    for call in (REMOVALS, INPUTS.labels("tagging")):
-        with pytest.raises(AtlasError, match=r"runs\.any\.stefanik2021 names no family of taggers, which this file needs"):
-            call(wildcards("any"))

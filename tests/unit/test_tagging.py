@@ -1,7 +1,6 @@
 """Tags of words: documents as examples, taggers trained and evaluated, heads removed; against loops over single documents."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,11 +17,10 @@ from attention_atlas.corpora.alignment import SPECIAL, WordPieces
 from attention_atlas.corpora.examples import Example, ExampleBuilder, build_shard, read_examples, write_examples
 from attention_atlas.corpora.keyphrases import KeyphraseDocument, document_example, located
 from attention_atlas.corpora.layers import Keyphrase
-from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
 from attention_atlas.models.fine_tuning import fine_tune
 from attention_atlas.models.loading import describe, load_trained
-from attention_atlas.models.task_heads import TAGS, UNCOUNTED, first_pieces, gold_tags, tag_numbers, tags_under
+from attention_atlas.models.task_heads import TAGS, gold_tags, tags_under
 from attention_atlas.studies.stefanik2021.removal import f1_of, removal, token_counts
 
 PAD, HEADS, LAYERS = 0, 2, 2
@@ -52,17 +50,6 @@ def tagger():
 EXAMPLES = [example(record, size) for record, size in enumerate((5, 9, 3, 7, 7, 4))]
 
 
-def test_the_first_piece_of_a_word_has_its_tag():
-    tagged = example(0, 4, tuple("BIOB"))
-    assert tagged.word == (-1, 0, 1, 2, 2, 3, -1)
-    assert first_pieces(tagged) == [1, 2, 3, 5]
-    numbers = [UNCOUNTED, 0, 1, 2, UNCOUNTED, 0, UNCOUNTED]
-    assert tag_numbers(tagged) == numbers
-    assert [TAGS[k] for k in numbers if k >= 0] == list("BIOB")
-    with pytest.raises(AtlasError, match="reader keyphrases"):
-        gold_tags(replace(tagged, layers={}))
-
-
 def slow_tags(model, document, plan=None):
     inputs = model_inputs(model, [document], PAD)
     with torch.no_grad(), watch(model, plan=plan) as session:
@@ -70,15 +57,6 @@ def slow_tags(model, document, plan=None):
         best = model(**inputs).logits[0].argmax(-1)
     firsts = [k for k, word in enumerate(document.word) if word >= 0 and word != document.word[k - 1]]
     return "".join(TAGS[best[k]] for k in firsts)
-
-
-def test_tags_under_plans_equal_single_passes(tagger):
-    plans = [Plan().zero(0, 1), Plan().zero(1, 0), Plan().zero(0).zero(1)]
-    answers = tags_under(tagger, EXAMPLES, plans, PAD, batch_tokens=24)
-    for number, plan in enumerate([None, *plans]):
-        assert answers[number] == [slow_tags(tagger, document, plan) for document in EXAMPLES]
-    assert answers[0] != answers[3], "removing all heads must change something"
-    assert [len(tags) for tags in answers[0]] == [len(document.words) for document in EXAMPLES]
 
 
 def test_removals_are_ranked_on_development_and_equal_direct_answers(tagger):
