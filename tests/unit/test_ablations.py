@@ -21,7 +21,6 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.corpora.text import WORD
 from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
-from attention_atlas.models.card import ModelCard
 from attention_atlas.models.task_heads import answer_texts, best_spans, passage_pieces
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020 import ablations
@@ -30,7 +29,6 @@ from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS
 
 LAYERS, HEADS = 3, 4
 SIZE = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
-CARD = ModelCard("m", "x", "bert", LAYERS, HEADS, 64, "[CLS]", "[SEP]", 0, "", "pretrained", 0, "float32")
 SETTINGS = {"random_sets": 1, "permutations": 1, "sentences": "stops", "renormalise": False, "special_tokens": "none"}
 
 

@@ -54,7 +54,6 @@ _RELATIONS = {
     "pobj": ("objects", "prepositions"),
     "coreference": ("mentions", "antecedents"),
 }
-"""Relation -> what the dependent is, what its head is."""
 _FORWARD = (DEPENDENT_TO_HEAD, "mention_to_antecedent")
 _LINE, _TITLE = 0.125, 0.52
 """Height of a word, and of a title with the space below a panel, in inches."""
