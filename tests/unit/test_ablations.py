@@ -20,10 +20,8 @@ from attention_atlas.attention.engine import install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.layers import QuestionAnnotation
 from attention_atlas.corpora.text import WORD
-from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, TYPES, VERTICAL
-from attention_atlas.models.card import ModelCard
-from attention_atlas.models.task_heads import answer_texts, best_spans, passage_pieces, span_of_pieces
+from attention_atlas.models.task_heads import answer_texts, best_spans, passage_pieces
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020 import ablations
 from attention_atlas.studies.guan2020.ablations import ANSWERED, conditions, sentence_of_pieces
@@ -31,7 +29,6 @@ from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS
 
 LAYERS, HEADS = 3, 4
 SIZE = {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS}
-CARD = ModelCard("m", "x", "bert", LAYERS, HEADS, 64, "[CLS]", "[SEP]", 0, "", "pretrained", 0, "float32")
 SETTINGS = {"random_sets": 1, "permutations": 1, "sentences": "stops", "renormalise": False, "special_tokens": "none"}
 
 
@@ -86,8 +83,6 @@ def test_conditions_change_the_heads_of_their_types(types):
             assert len(set(condition.heads)) == len(type_heads)
             assert (condition.drawn_from != "others") or not set(condition.heads) & set(type_heads)
     assert any(c.drawn_from == "others" for c in row_conditions)
-    again, other = ([c.heads for c in conditions(types, HEADS, settings, seed)] for seed in (0, 1))
-    assert again == [c.heads for c in row_conditions] != other
     # Rows change the types that the paper names.
     published, words = load_published("guan2020"), {DENSE: "Dense", DIAGONAL: "Diagonal", VERTICAL: "Vertical"}
     words[DENSE_VERTICAL] = "Dense&Vertical"
@@ -106,8 +101,6 @@ def test_random_sets_are_other_heads_of_the_same_layers(heads, seed):
         assert [layer for layer, _ in drawn] == [layer for layer, _ in type_heads]
         assert not set(drawn) & heads
         assert len(set(drawn)) == len(type_heads)
-        assert all(0 <= head < 6 for _, head in drawn)
-    assert len(set(sets)) == len(sets), "no set counts twice"
     sizes = [sum(layer == k for layer, _ in heads) for k in range(4)]
     possible = np.prod([comb(6 - size, size) for size in sizes]) if heads else 0
     assert len(sets) == min(4, possible), "none where a layer has too few other heads"
@@ -140,8 +133,6 @@ def test_sentences_are_those_of_a_splitter_not_of_full_stops(context):
     assert sentence_of_pieces(one, "segments", "none") == [-1, 0, 0, 0, -1, *[1] * 9, -1]
     assert sentence_of_pieces(one, "stops", "none") == [-1, 0, 0, 0, -1, *[1] * 4, *[2] * 5, -1]
     assert sentence_of_pieces(one, "segments", "segment") == [0, 0, 0, 0, 0, *[1] * 9, 1]
-    with pytest.raises(AtlasError, match="reader squad"):
-        sentence_of_pieces(Example(0, "x", (2,), (0,), ("[CLS]",), (-1,), ()), "stops", "none")
 
 
 @pytest.mark.parametrize(("special_tokens", "renormalise"), [("none", False), ("segment", True)])
@@ -160,20 +151,6 @@ def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens,
             assert by_condition[condition[:4]][one.record] == (text, pytest.approx(value, abs=1e-4))
             differ += text != by_condition[BASELINE, "", "type", 0][one.record][0]
     assert differ > 0, "no ablation changed any answer"
-
-
-def test_shards_together_answer_as_all_questions_at_once(model, types):
-    heads = [(layer + 1, head + 1, name) for (layer, head), name in types.items()]
-    head_types = pd.DataFrame(heads, columns=["layer", "head", "cluster"])
-    whole, *shards = (
-        ablations.ablations(model, CARD, head_types, part, SETTINGS, 0) for part in (EXAMPLES, EXAMPLES[:1], EXAMPLES[1:], [])
-    )
-    joined, at_once = ablations.answers(EXAMPLES, shards, 100, 0), ablations.answers(EXAMPLES, [whole], 100, 0)
-    pd.testing.assert_frame_equal(joined["answers"], at_once["answers"])
-    pd.testing.assert_frame_equal(joined["baselines"], at_once["baselines"])
-    assert len(joined["answers"]) == len(EXAMPLES) * (1 + len(conditions(types, HEADS, SETTINGS, 0)))
-    with pytest.raises(AtlasError, match="11 heads, the model m has 12"):
-        ablations.ablations(model, CARD, head_types[1:], EXAMPLES, SETTINGS, 0)
 
 
 def test_the_answer_is_the_best_of_all_windows():
@@ -203,16 +180,3 @@ def test_the_best_span_is_that_of_a_loop(n, longest, seed):
         spans = [(float(start[row, a] + end[row, b]), a, b) for a in places for b in places if a <= b < a + longest]
         first, last, value = (float(part) for part in found)
         assert (value, first, last) == pytest.approx(max(spans), abs=1e-5)
-
-
-def test_answers_are_whole_words_of_the_passage():
-    annotation = QuestionAnnotation("q", "a bb ccc dd e", 1, (0, 2, 5, 9, 12), (1, 4, 8, 11, 13), ("bb ccc",), (2, 4))
-    word, words = (-1, 0, -1, 1, 2, 2, 3, 4, 5, -1), ("who", "a", "bb", "ccc", "dd", "e")
-    example = Example(0, "q", tuple(range(10)), (0,) * 3 + (1,) * 7, ("t",) * 10, word, words, question=annotation)
-    allowed = passage_pieces([example], 11)
-    assert allowed[0].nonzero()[:, 0].tolist() == [3, 4, 5, 6, 7, 8]
-    assert span_of_pieces(example) == (4, 6)
-    start, end = torch.zeros(1, 11), torch.zeros(1, 11)
-    start[0, 5], end[0, 6] = 5, 5  # from the middle of "bb"
-    start[0, 1] = 99  # the question is no answer
-    assert answer_texts([example], start, end, allowed) == [("bb ccc", 10)]

@@ -4,7 +4,6 @@ import pandas as pd
 import pytest
 from small_treebank import write_treebank
 
-from attention_atlas.atlas.correlations import heads_of_run
 from attention_atlas.atlas.measures import read_measures
 from attention_atlas.atlas.sentences import of_model
 from attention_atlas.attention.cache import StoredAttention, read_attention
@@ -47,17 +46,3 @@ def test_measures_of_a_model_are_those_of_the_studies(tmp_path):
     write_treebank(tmp_path / "words", level="words")
     with pytest.raises(AtlasError, match="level: tokens"):
         measured(tmp_path / "words")
-
-
-def test_matches_of_models_are_the_same_again(tmp_path):
-    write_treebank(tmp_path)
-    tables = measured(tmp_path)
-    compared, models = {"m": tables, "also": tables}, {"m": (2, 2), "also": (2, 2)}
-    facts = {"model": "m", "shapes": models, "table_models": {}, "skip_reasons": {}, "random_weights": {"also": True}}
-    facts |= {"resamples": 200, "shuffles": 300, "seed": 1}
-    one, two = (heads_of_run(tables, compared, **facts) for _ in range(2))
-    for name, table in one.items():
-        pd.testing.assert_frame_equal(table, two[name])
-    assert (one["matches"]["layer"] == one["matches"]["matched_layer"]).all()
-    assert (one["matches"]["distance"] == 0).all()
-    assert heads_of_run(tables, {}, **facts)["matches"].empty

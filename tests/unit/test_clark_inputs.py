@@ -1,34 +1,10 @@
 """Inputs and parameters of the rules of Clark et al. (2019)."""
 
-import pytest
 from shipped_runs import shipped, wildcards
-from small_config import SMALL
 
-from attention_atlas.errors import AtlasError
-from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.shown import shown
 from attention_atlas.workflow.study_inputs import StudyInputs
 
 INPUTS = StudyInputs(shipped(), "clark2019")
-SMALLEST = StudyInputs(resolve(SMALL), "clark2019")
-ITEMS = {item.id: item for item in shown("clark2019")}
-
-
-def read_by(name, run, inputs=INPUTS):
-    """Parameter -> tables below the study's folder that a table or figure reads in a run, of those that a run may lack."""
-    tables = {name: table for name, table in inputs.read_by(ITEMS[name]).items() if callable(table)}
-    folder = f"results/{run}/clark2019/"
-    return {name: [path.removeprefix(folder) for path in table(wildcards(run))] for name, table in tables.items()}
-
-
-@pytest.mark.parametrize(
-    ("run", "folder", "count"),
-    [("laptop", "minilm/wikitext2-segments", 4), ("paper", "bert-base-uncased/wikipedia-segments", 8)],
-)
-def test_shards_of_a_role(run, folder, count):
-    expected = [f"results/{run}/attention/{folder}/{shard}.safetensors" for shard in range(count)]
-    assert INPUTS.shards("segments")(wildcards(run)) == expected
-    assert INPUTS.first(INPUTS.shards("segments"))(wildcards(run)) == expected[:1]
 
 
 def test_a_variant_names_another_corpus_or_another_model():
@@ -43,48 +19,3 @@ def test_a_variant_names_another_corpus_or_another_model():
     assert list(probes) == ["bert-base-uncased", *(f"bert-base-random-{number}" for number in (1, 2, 3))]
     (shard,) = INPUTS.shards("probe_training", suffix="json")(wildcards(model="minilm-random-1"))
     assert shard == "results/sample/attention/minilm-random-1/sample-trees-train/0.json"
-
-
-def test_tables_that_a_run_may_lack_are_read_where_it_names_what_they_need():
-    assert read_by("options", "paper") == {
-        **{name: [f"variants/{name}/surface.tsv"] for name in ("segment_ids", "recipe", "casing")},
-        "casing_dependencies": ["variants/casing/dependencies.tsv"],
-        "coreference": ["coreference_options.tsv"],
-        "probes": ["table3_seeds.tsv"],
-    }
-    assert not any(read_by("options", "one", SMALLEST).values())
-    assert read_by("table2", "laptop") == {"random": ["variants/random/coreference.tsv"]}
-    assert read_by("table2", "any") == {"random": []}
-
-
-def test_files_are_those_of_a_role_where_a_run_names_it():
-    first = INPUTS.if_named("coreference", INPUTS.shards("coreference"))
-    assert first(wildcards()) == ["results/sample/attention/minilm/sample-coreference/0.safetensors"]
-    assert SMALLEST.if_named("coreference", SMALLEST.shards("coreference"))(wildcards("one")) == []
-    assert INPUTS.table_if("coreference", "coreference.tsv")(wildcards()) == ["results/sample/clark2019/coreference.tsv"]
-    assert SMALLEST.table_if("coreference", "coreference.tsv")(wildcards("one")) == []
-    with pytest.raises(AtlasError, match=r"runs\.one\.clark2019 names no corpus for the role 'gap', which this file needs"):
-        SMALLEST.shards("gap")(wildcards("one"))
-
-
-def test_word_vectors_are_read_where_a_run_names_some(without_files):
-    file = INPUTS.if_named("vectors", INPUTS.raw("vectors"))
-    assert file(wildcards()) == []
-    assert INPUTS.titles("vectors")(wildcards("paper")) == {"vectors": "GloVe 6B, 100 dimensions"}
-    assert INPUTS.titles("vectors")(wildcards()) == {}
-    with pytest.raises(AtlasError, match=r"corpus glove-6b-100d: .* does not exist\. Licence: PDDL"):
-        file(wildcards("paper"))
-    (without_files / "licensed").mkdir()
-    (without_files / "licensed" / "glove.6B.100d.txt").touch()
-    assert file(wildcards("paper")) == ["licensed/glove.6B.100d.txt"]
-
-
-def test_labels():
-    label = INPUTS.labels("dependencies")(wildcards("laptop"))["dependencies"]
-    assert (label["model"], label["corpus"]) == ("minilm", "UD English EWT dev, converted to Stanford Dependencies")
-    assert (label["sample"], label["converted"]) == (False, True)
-    label = INPUTS.labels("dependencies")(wildcards("paper"))["dependencies"]
-    assert (label["model_reference"], label["corpus_reference"]) == ("bert-base-uncased", "wsj-sd-dev")
-    assert not label["converted"]
-    labels = INPUTS.labels("gap", "vectors", "coreference")(wildcards())
-    assert {role: label["sample"] for role, label in labels.items()} == {"gap": True, "coreference": True}

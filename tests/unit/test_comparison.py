@@ -8,24 +8,23 @@ import pytest
 
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.surface import MEASURES
-from attention_atlas.published.compare import CLOSE, EXACT, NO, QUALITATIVE, SETTING
+from attention_atlas.models.language_models import HeadFacts
+from attention_atlas.published.compare import CLOSE, EXACT, QUALITATIVE, SETTING
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.clark2019.tables import claims, comparison
 
 PUBLISHED = load_published("clark2019")
-ROLES = {
-    "segments": "wikipedia-segments",
-    "dependencies": "wsj-sd-dev",
-    "coreference": "conll2012",
-    "probe_training": "wsj-sd-train",
+PAPER = {
+    "segments": RunLabel("Paper run", "bert", "Wikipedia", "bert-base-uncased", "wikipedia-segments"),
+    "dependencies": RunLabel("Paper run", "bert", "WSJ", "bert-base-uncased", "wsj-sd-dev"),
+    "coreference": RunLabel("Paper run", "bert", "CoNLL-2012", "bert-base-uncased", "conll2012"),
+    "probe_training": RunLabel("Paper run", "bert", "WSJ train", "bert-base-uncased", "wsj-sd-train"),
 }
-PAPER = {role: RunLabel("Paper run", "bert", corpus, "bert-base-uncased", corpus) for role, corpus in ROLES.items()}
 SAMPLE = dict.fromkeys(PAPER, RunLabel("Sample run", "minilm", "generated sample", sample=True))
 DIGITISED = {
     **{"dig_fig2_cls": "cls", "dig_fig2_sep": "sep", "dig_fig2_punct": "punct", "dig_rest_sep": "rest_sep"},
     **{"dig_sep_sep": "sep_sep", "dig_ent": "entropy", "dig_ent_cls": "entropy_cls"},
 }
-THRESHOLDS = {"broad_entropy": 3.8, "position": 0.5, "special": 0.6}
 NAMED = {
     value.numbers[0].cell.where["relation"]: {
         **{name: int(value.numbers[0].cell.where[name]) for name in ("layer", "head")},
@@ -64,9 +63,12 @@ def noop(**values) -> pd.DataFrame:
 
 
 def gradient_claims(ratios, width=0.01, layers=12) -> pd.DataFrame:
-    """Gradients of the last ones of so many layers over the largest."""
     late = range(layers - len(ratios) + 1, layers + 1)
     return around(pd.DataFrame({"layer": late, "ratio": ratios}), "ratio", width, level=0.99)
+
+
+def gradients(facts: HeadFacts = HeadFacts("checkpoint")) -> pd.DataFrame:  # noqa: B008
+    return pd.DataFrame({"masking": "masked", "layer": [1, 2], "value": 0.1, "mlm_head": facts.words})
 
 
 def coreference_claims(head=0.65) -> pd.DataFrame:
@@ -162,8 +164,7 @@ def tables() -> dict[str, pd.DataFrame]:
     return {
         **surface_tables() | dependency_tables() | coreference_tables(),
         **{"surface_claims": surface_claims(), "dependency_claims": relation_claims(), "dependency_noop": noop()},
-        **{"gradient_claims": gradient_claims([0.05] * 8), "table3": table3()},
-        "gradients": pd.DataFrame({"masking": "masked", "layer": [1, 2], "value": 0.1, "mlm_head": "head of the checkpoint"}),
+        **{"gradient_claims": gradient_claims([0.05] * 8), "gradients": gradients(), "table3": table3()},
         **{"table3_gains": gains(), "table3_leads": leads(), "clustering_test": clustering_test()},
         "coreference_claims": coreference_claims(),
         "training": pd.DataFrame({"quantity": ["sentences", "vectors"], "value": ["36160", "GloVe"]}),
@@ -171,13 +172,13 @@ def tables() -> dict[str, pd.DataFrame]:
 
 
 def compared(tables, labels=None) -> pd.DataFrame:
-    return comparison(tables, THRESHOLDS, PAPER | (labels or {})).frame.set_index("id", drop=False)
+    thresholds = {"broad_entropy": 3.8, "position": 0.5, "special": 0.6}
+    return comparison(tables, thresholds, PAPER | (labels or {})).frame.set_index("id", drop=False)
 
 
-def claim_of(tables, words: str) -> pd.Series:
+def claim_on(tables, words: str) -> pd.Series:
     """The one claim whose statement has some words."""
-    frame = claims(tables, PAPER).frame
-    (row,) = [row for _, row in frame.iterrows() if re.search(words, row["claim"])]
+    (row,) = [row for _, row in claims(tables, PAPER).frame.iterrows() if re.search(words, row["claim"])]
     return row
 
 
@@ -194,21 +195,20 @@ def test_what_the_paper_found_matches(tables):
     assert not frame["why"].eq("nothing in this run measures it").any()
     number = frame[frame["verdict"].isin(NUMBERS)]
     assert set(number["comparable"]) == {EXACT, CLOSE}
-    # Published numbers contradict each other here: the row All and the UAS of paper and notebook, the last layer's entropy from
-    # [CLS] in text and picture, and the replication's layers 6 to 10.
+    # What is published parts here: the paper's row All and best probe (77) are not the notebook's (78), the last layer's
+    # entropy from [CLS] is 3.89 in the text and 3.91 in the picture, and the replication's layers 6 to 10 have no 0.48.
     others = number[~number["id"].str.startswith("rep_ja_") | number["id"].eq("rep_ja_sep_share")]
     unlike = others[others["verdict"] != "match"]
     assert dict(zip(unlike["id"], unlike["verdict"], strict=True)) == {
         **dict.fromkeys(("nb_t1_all_acc", "nb_t1_all_baseline", "txt_cls_entropy_l12", "rep_ja_sep_share"), "differs"),
-        "nb_attn_glove_uas": "differs",
-        "fig5_coref_5_4": "covered by our interval",
+        **{"nb_attn_glove_uas": "differs", "fig5_coref_5_4": "covered by our interval"},
     }
     # Two systems are not rebuilt.
     absent = {name for name in frame.loc[frame["verdict"] == "not computed", "id"] if not name.startswith("rep_ja_")}
     assert absent == {"t2_neural_all", "t3_structural"}
     assert frame.loc["t1_dobj_acc", ["ours", "n", "comparable"]].tolist() == ["86.8", 1591, EXACT]
     assert frame.loc["t1_dobj_acc", ["ci_low", "ci_high"]].tolist() == pytest.approx([86.79, 86.81])
-    assert frame.loc["nb_thresholds", ["ours", "verdict"]].tolist() == ["3.8; 0.5; 0.6", "not comparable"]
+    assert frame.loc["nb_thresholds", ["ours", "comparable"]].tolist() == ["3.8; 0.5; 0.6", SETTING]
 
 
 def test_other_numbers_differ(tables):
@@ -230,34 +230,31 @@ def test_other_numbers_differ(tables):
 
 def test_numbers_of_the_sample_are_never_compared(tables):
     frame = compared(tables, SAMPLE)
-    of_kind = {QUALITATIVE: {"holds"}, SETTING: {"not comparable"}, NO: {"not comparable", "not computed"}}
-    assert frame.groupby("comparable")["verdict"].agg(set).to_dict() == of_kind
-    obstacles = ["another model and another corpus", "another corpus", "another system, not rebuilt"]
-    assert frame.loc[["t1_dobj_acc", "t1_det_baseline", "t3_structural"], "obstacle"].tolist() == obstacles
+    assert set(frame.loc[frame["comparable"] != QUALITATIVE, "verdict"]) == {"not comparable", "not computed"}
+    assert set(frame.loc[frame["comparable"] == QUALITATIVE, "verdict"]) == {"holds"}
+    assert frame.loc["t1_dobj_acc", "obstacle"] == "another model and another corpus"
 
 
-@pytest.mark.parametrize(
-    ("role", "model", "corpus", "verdicts"),
-    [
-        ("dependencies", "", "wsj-sd-dev", {"nb_t1_det_acc": "not comparable", "nb_t1_det_baseline": "match"}),
-        ("dependencies", "bert-base-uncased", "", {"nb_t1_det_baseline": "not comparable", "dig_ent": "match"}),
-        ("coreference", "", "conll2012", {"t2_nearest_all": "match", "t2_head5_4_pronoun": "not comparable"}),
-        # The third party's numbers are those on its own treebank.
-        ("dependencies", "bert-base-uncased", "ud-ewt-dev", {"rep_ja_attn_probe": "differs"}),
-        ("dependencies", "bert-base-uncased", "wsj-sd-dev", {"rep_ja_attn_probe": "not comparable"}),
-    ],
-)
-def test_baselines_and_counts_need_the_corpus_alone(tables, role, model, corpus, verdicts):
-    label = RunLabel("r", "a model", "a corpus", model, corpus)
-    assert compared(tables, {role: label})["verdict"][list(verdicts)].to_dict() == verdicts
+def test_baselines_and_counts_need_the_corpus_alone(tables):
+    electra, bert = RunLabel("r", "electra", "WSJ", "", "wsj-sd-dev"), RunLabel("r", "bert", "EWT", "bert-base-uncased", "")
+    verdicts = compared(tables, {"dependencies": electra, "segments": SAMPLE["segments"]})["verdict"]
+    assert verdicts[["nb_t1_det_acc", "nb_t1_det_baseline", "nb_count_det"]].tolist() == ["not comparable", "match", "match"]
+    verdicts = compared(tables, {"dependencies": bert})["verdict"]
+    assert verdicts[["nb_t1_det_acc", "nb_t1_det_baseline", "dig_ent"]].tolist() == ["not comparable"] * 2 + ["match"]
 
 
 def test_the_slip_in_the_paper_is_compared_with_the_notebook_and_said(tables):
     frame = compared(tables)
     for identifier, printed, target in (("t1_auxpass_acc", "82.5", "94.1"), ("t1_auxpass_baseline", "40.5", "82.5")):
-        assert frame.loc[identifier, ["published", "ours", "verdict"]].tolist() == [printed, target, "match"]
-    set_accuracy(tables, "auxpass", 0.825, 0.82, 0.83)
-    assert compared(tables).loc["t1_auxpass_acc", "verdict"] == "differs"
+        row = frame.loc[identifier]
+        assert (row["published"], row["ours"], row["verdict"]) == (printed, target, "match")
+        assert f"slip, compared with {target} of the authors' notebook" in row["why"]
+    # An interval that covers the published value is no match.
+    for relation, numbers in {"det": (0.95, 0.94, 0.96), "prep": (0.68, 0.67, 0.69), "auxpass": (0.825, 0.82, 0.83)}.items():
+        set_accuracy(tables, relation, *numbers)
+    verdicts = compared(tables)["verdict"]
+    expected = ["covered by our interval", "differs", "differs"]
+    assert verdicts[["t1_det_acc", "t1_prep_acc", "t1_auxpass_acc"]].tolist() == expected
 
 
 def test_a_number_is_compared_with_that_of_the_head_that_the_paper_names(tables):
@@ -268,8 +265,9 @@ def test_a_number_is_compared_with_that_of_the_head_that_the_paper_names(tables)
     tables["dependencies"].loc[tables["dependencies"]["relation"] == "prep", "head"] = 12
     tables["table2"].loc[tables["table2"]["system"] == "best_head", ["layer", "accuracy"]] = [6, 0.99]
     frame = compared(tables)
-    assert frame.loc["t1_prep_acc", ["ours", "verdict"]].tolist() == ["50", "differs"]
-    assert pd.isna(frame.loc["t1_prep_acc", "ci_low"]), "intervals are measured for best heads alone"
+    row = frame.loc["t1_prep_acc"]
+    assert (row["ours"], row["verdict"]) == ("50", "differs")
+    assert pd.isna(row["ci_low"]), "intervals are measured for best heads alone"
     row = frame.loc["t2_head5_4_nominal"]
     assert row[["ours", "verdict"]].tolist() == ["58", "match"]
     assert row[["ci_low", "ci_high"]].tolist() == pytest.approx([57.8, 58.2]), "of head 5-4"
@@ -293,10 +291,11 @@ def test_claims_come_out_each_way(tables, width, moved, expected):
     assert frame["verdict"].tolist() == [expected] * 6
     value = moved.get("middle_sep", 0.54)
     assert frame.loc["txt_sep_6_10", ["ci_low", "ci_high"]].tolist() == pytest.approx([value - width, value + width])
-    overall = claim_of(tables, "no single head does well at syntax overall")
+    overall = claim_on(tables, "no single head does well at syntax overall")
     assert (overall["verdict"], overall["threshold"]) == (expected, 50)
     # The strongest heads of the paper's notebook: the one of layer 2 has 0.49 on the next token.
     assert frame.loc[["txt_prev_heads", "txt_next_heads"], "ours"].tolist() == ["2; 4; 7; 8", "1; 3; 6"]
+    assert frame.loc["txt_prev_heads", ["ci_low", "ci_high", "n"]].isna().all(), "of another unit than the layers"
 
 
 @pytest.mark.parametrize(
@@ -310,36 +309,48 @@ def test_claims_come_out_each_way(tables, width, moved, expected):
 def test_most_relations_have_a_better_head(tables, signs, p, verdict, interval):
     rows = tables["dependencies"].query("relation != 'all'").iloc[:4]
     rows = rows.assign(tested_margin=0.1 * np.array(signs), p_holm=p)
-    # The row All is no relation, and one without a test counts nowhere.
-    untested = rows.iloc[:1].assign(relation="cop", tested_margin=np.nan, p_holm=np.nan)
-    tables["dependencies"] = pd.concat([tables["dependencies"].query("relation == 'all'"), rows, untested])
-    row = claim_of(tables, "in most relations the best head beats the best fixed offset")
+    tables["dependencies"] = pd.concat([tables["dependencies"].query("relation == 'all'"), rows])
+    row = claim_on(tables, "in most relations the best head beats the best fixed offset")
     assert row[["verdict", "value", "n", "unit"]].tolist() == [verdict, np.mean(np.array(signs) > 0), 4, "relations"]
     assert row[["ci_low", "ci_high"]].tolist() == interval
 
 
-GAIN, LEAD = "improves on matching head words by over 10", "close to the four sieves: at most 10"
-NOOP, CLUSTERS, SEP = "does not apply", "heads of one layer are more similar", "gradient of attention to"
-
-
 @pytest.mark.parametrize(
-    ("table", "words", "holds", "undecided", "refuted"),
+    ("table", "words", "made", "values"),
     [
-        ("dependency_noop", NOOP, noop(det=0.6), noop(det=0.51), noop(det=0.4)),
-        ("table3_gains", "aligning ROOT raises", gains(0.03), gains(0.005), gains(-0.02)),
-        ("clustering_test", CLUSTERS, clustering_test(), clustering_test(0.05, 0.2), clustering_test(-0.05, 0.999)),
-        ("clustering_test", CLUSTERS, clustering_test(), clustering_test(0.005, 0.001), clustering_test(-0.05, 0.999)),
-        ("coreference_claims", GAIN, *map(coreference_claims, (0.65, 0.62, 0.57))),
-        ("coreference_claims", LEAD, *map(coreference_claims, (0.65, 0.59, 0.55))),
-        ("table3_leads", "as published, .* beats distances", leads(), leads(legacy=0.005), leads(legacy=-0.2)),
-        ("table3_leads", "with ROOT aligned, .* beats distances", leads(), leads(fixed=0.005), leads(fixed=-0.2)),
+        ("dependency_noop", "does not apply", lambda v: noop(det=v / 100), (60, 51, 40)),
+        ("table3_gains", "aligning ROOT raises", lambda v: gains(v / 100), (3, 0.5, -2)),
+        ("table3_leads", "with ROOT aligned, .* beats distances", lambda v: leads(0.19, v / 100), (10, 0.5, -10)),
+        ("coreference_claims", "on matching head words", lambda v: coreference_claims((52 + v) / 100), (13, 10, 5)),
+        (
+            "coreference_claims",
+            "close to the four sieves",
+            lambda v: coreference_claims((69 + v) / 100),
+            (-4, -10, -14),
+        ),
         (
             "gradient_claims",
-            SEP,
-            *(gradient_claims([0.09, 0.05, r], w, 6) for r, w in ((0.05, 0.005), (0.05, 0.02), (0.4, 0.02))),
+            "gradient of attention to",
+            lambda v: gradient_claims([v, 0.05, 0, 0], 0.02),
+            (0.07, 0.09, 0.4),
         ),
+        # An interval above 0 does not suffice: layers are compared with permutations.
+        ("clustering_test", "heads of one layer", lambda v: clustering_test(v, 0.2 - 2 * v), (0.1, 0.06, -0.05)),
     ],
 )
-def test_a_claim_by_its_statistic(tables, table, words, holds, undecided, refuted):
-    for changed, verdict in ((holds, "holds"), (undecided, "undecided"), (refuted, "does not hold")):
-        assert claim_of(tables | {table: changed}, words)["verdict"] == verdict
+def test_a_claim_by_its_statistic(tables, table, words, made, values):
+    for value, verdict in zip(values, ("holds", "undecided", "does not hold"), strict=True):
+        row = claim_on(tables | {table: made(value)}, words)
+        assert (row["verdict"], row["value"]) == (verdict, pytest.approx(value))
+
+
+def test_the_layer_from_which_gradients_are_small_and_the_head_that_the_workflow_trained(tables):
+    trained = HeadFacts("trained", texts=900, heldout_loss=6.5, heldout_accuracy=0.1, unigram_loss=7.25)
+    for ratios, layer in (
+        ([0.09, 0.05, 0.02, 0.05], "3 or earlier"),
+        ([0.09, 0.05, 0.02, 0.4], "no layer"),
+        ([0.9, 0.05, 0.3, 0.05], "6"),
+    ):
+        tables |= {"gradient_claims": gradient_claims(ratios, 0.005, 6), "gradients": gradients(trained)}
+        assert compared(tables).loc["txt_grad_layer", "ours"] == layer
+    assert re.search("trained here on 900 texts", claim_on(tables, "gradient of attention to")["statistic"])

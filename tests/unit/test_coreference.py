@@ -1,7 +1,6 @@
 """Table 2 and the coreference head of Figure 5 on hand-made windows, equal to loops; and GAP."""
 
 import json
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +17,6 @@ from attention_atlas.stats.held_out import Resampling, best_head, choosing_half
 from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
 from attention_atlas.studies.clark2019 import coreference as coref
 from attention_atlas.studies.clark2019.coreference import BASELINES, DIRECTIONS, VALUES
-from attention_atlas.studies.clark2019.tables import gap as gap_table
 from attention_atlas.studies.clark2019.tables import table2
 
 #        0       1     2     3     4      5     6       7     8      9
@@ -46,8 +44,8 @@ def example(record=0, mentions=MENTIONS, words=WORDS):
     return Example(record, f"e{record}", tuple(range(n + 2)), zeros, tokens, places, words, layers, mentions)
 
 
-def task(mentions=MENTIONS, rule="dependency", words=WORDS, **changes):
-    return coref.task_of(example(mentions=mentions, words=words), {**DEFAULT, **changes}, rule)
+def task(mentions=MENTIONS, rule="dependency", **changes):
+    return coref.task_of(example(mentions=mentions), {**DEFAULT, **changes}, rule)
 
 
 def members(rows):
@@ -68,18 +66,10 @@ def test_a_task_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("mentions", "words", "picked"),
-    [
-        ((MARY, DOG, TOM, HER), WORDS, 3),
-        ((MARY, TOM, HER), WORDS, 0),
-        ((MARY, DOG, HER), WORDS, 3),
-        ((MARY, replace(DOG, entity="GPE"), HER), WORDS, 0),
-        # A first name of the census.
-        ((MARY, DOG, HER), tuple("Hector" if word == "dog" else word for word in WORDS), 0),
-    ],
+    ("mentions", "picked"), [((MARY, DOG, HER), 3), ((MARY, replace(DOG, entity="GPE"), HER), 0), ((MARY, TOM, HER), 0)]
 )
-def test_the_third_sieve_goes_by_gender(mentions, words, picked):
-    assert task(mentions, words=words).baselines["rule_based"].tolist() == [picked]
+def test_the_third_sieve_goes_by_gender(mentions, picked):
+    assert task(mentions).baselines["rule_based"].tolist() == [picked]
 
 
 def test_options_change_candidates_and_scored_mentions():
@@ -88,10 +78,7 @@ def test_options_change_candidates_and_scored_mentions():
     assert members(any_word.candidates)[1] == [k for k in range(len(WORDS)) if k != 10]
     assert all((any_word.baselines[name] == task().baselines[name]).all() for name in BASELINES), "mentions, not any word"
     late = MENTIONS[1:]
-    assert task(late).heads.tolist() == [8, 12]
-    not_first = task(late, scored="not_first")
-    assert not_first.heads.tolist() == [8, 10, 12]
-    assert not not_first.correct[1].any()
+    assert [task(late, scored=rule).heads.tolist() for rule in VALUES["scored"]] == [[8, 12], [8, 10, 12]]
     # The dog of Tom and Tom end in one word: it stands for both.
     shared = task(rule="last")
     assert (members(shared.correct), members(shared.candidates)[0]) == ([[5], [0], [5]], [0, 5])
@@ -99,24 +86,12 @@ def test_options_change_candidates_and_scored_mentions():
     with_singleton = (*MENTIONS, mention(9, 10, "s", 9, first=True, singleton=True))
     assert not task(with_singleton).candidates[:, 9].any()
     assert task(with_singleton, singletons=True).candidates[1, 9]
-    # A mention without candidates is wrong.
-    alone = task((mention(8, 9, "d", 8), HER), scored="not_first")
-    picked = coref.picked_words(np.ones((1, 1, 15, 15)), SPECIAL, alone)
-    assert picked.ravel().tolist() == [-1, -1, 8, 8]
-    assert not alone.judge(picked).any()
-    assert not alone.judge(alone.baselines["nearest"]).any()
 
 
 def test_head_rules():
-    assert coref.head_rule_for([example()], "auto") == "dependency"
-    assert coref.head_rule_for([example()], "last") == "last"
-    for mentions, rule, message in (
-        (MENTIONS, "constituents", "head_rule: constituents needs .* it allows dependency, last"),
-        ((), "auto", "no mention in this corpus"),
-        (None, "auto", "needs a corpus of reader conll2012"),
-    ):
-        with pytest.raises(AtlasError, match=message):
-            coref.head_rule_for([example(mentions=mentions)], rule)
+    assert [coref.head_rule_for([example()], name) for name in ("auto", "last")] == ["dependency", "last"]
+    with pytest.raises(AtlasError, match=r"head_rule: constituents needs .* it allows dependency, last"):
+        coref.head_rule_for([example()], "constituents")
 
 
 def slow_picks(maps, one):
@@ -140,9 +115,6 @@ def test_picks_equal_a_loop(candidates):
     one = task(candidates=candidates)
     picked = coref.picked_words(maps, SPECIAL, one)
     assert (picked == slow_picks(maps, one)).all()
-    right = one.judge(picked)
-    for index in np.ndindex(picked.shape):
-        assert right[index] == one.correct[index[0], picked[index]]
 
 
 def cache_of(folder, examples):
@@ -173,15 +145,9 @@ def test_tables_from_the_cache(tmp_path):
     options = tables["options"].query("system == 'nearest'")
     assert set(options["option"]) == {"none", *VALUES}
     assert set(options.query("option == 'head_rule'")["setting"]) == {"last"}, "the rules that the corpus allows"
-    assert options.set_index("option")["n"][["none", "scored", "shared_heads"]].tolist() == [18, 18, 18]
-    best = table.loc[("best_head", "all")]
-    assert set(zip(tables["drawn"]["layer"], tables["drawn"]["head"], strict=True)) == {(best["layer"], best["head"])}
-    # A control has the same columns; published values stand beside all but it.
+    # Published values stand beside all but the control.
     written = table2(tables["table"], tables["summary"], tables["table"]).frame.set_index(["system", "mention_type"])
-    heldout = written["heldout_accuracy"]
-    assert heldout.loc["random_best_head"].tolist() == heldout.loc["best_head"].tolist()
     published = written["paper_accuracy"].unstack()[["all", "pronoun", "proper", "nominal"]]
-    assert published.loc["rule_based"].tolist() == [0.69, 0.7, 0.77, 0.6]
     assert published.loc["best_head"].tolist() == [0.65, 0.64, 0.73, 0.58]
     assert published.loc[["chance", "random_best_head"]].isna().all(axis=None)
 
@@ -191,11 +157,7 @@ def test_figure_5_draws_the_sentences_in_which_the_head_is_right(tmp_path, direc
     examples = [example(k) for k in range(2)]
     shards, maps = cache_of(tmp_path, examples)
     best = {"system": "best_head", "mention_type": "all", "layer": 2, "head": 1, "direction": direction, "accuracy": 0.75}
-
-    def drawn(heads, examples=examples, shards=shards):
-        return coref.drawn_weights(examples, read_attention(shards), DEFAULT, "dependency", pd.DataFrame([best]), heads)
-
-    table = drawn("auto")
+    table = coref.drawn_weights(examples, read_attention(shards), DEFAULT, "dependency", pd.DataFrame([best]), "auto")
     right = task().judge(np.stack([slow_picks(m, task())[:, DIRECTIONS.index(direction), 1, 0] for m in maps], axis=1))
     # Only both sentences together hold mentions and antecedents.
     order = [f"e{k}, words 1 to 13" for k in np.argsort(-right.sum(axis=0), kind="stable")]
@@ -206,23 +168,6 @@ def test_figure_5_draws_the_sentences_in_which_the_head_is_right(tmp_path, direc
         lines = panel["marked"].to_numpy().reshape(15, 15)
         lines = lines if direction == DIRECTIONS[0] else lines.T
         assert (np.flatnonzero(lines.all(axis=1)).tolist(), lines.sum()) == ([9, 11, 13], 3 * 15)
-    named = drawn({"coreference": [1, 2]})
-    assert set(zip(named["layer"], named["head"], strict=True)) == {(1, 2)}
-    assert named["accuracy"].isna().all(), "the accuracy belongs to the best head alone"
-    assert drawn({"det": [1, 2]}).empty
-    with pytest.raises(AtlasError, match="figure5_heads: the model has no head 3-1"):
-        drawn({"coreference": [3, 1]})
-    # A stretch of some sentences has the special tokens of the window.
-    words = (*WORDS, "Long", "after", ".")
-    longer = replace(example(words=words), layers={"xpos": ("NN",) * 16, "sentence": (2,) * 3 + (0,) * 4 + (1,) * 6 + (3,) * 3})
-    (tmp_path / "longer").mkdir()
-    shards, (maps,) = write_example_shards(tmp_path / "longer", [18], layers=2, heads=3, seed=1)
-    panel = drawn("auto", [longer], shards)
-    start, stop = (int(k) for k in re.fullmatch(r"e0, words (\d+) to (\d+)", panel["sentence"].iloc[0]).groups())
-    assert (start, stop) != (1, 16)
-    rows = [0, *range(start, stop + 1), 17]
-    kept = maps[1, 0].astype(np.float32)[rows][:, rows]
-    assert panel["weight"].to_numpy() == pytest.approx((kept / kept.sum(axis=-1, keepdims=True)).ravel(), rel=1e-5)
 
 
 def outcome_of(right, documents, systems=None):
@@ -263,18 +208,11 @@ def test_the_best_head_is_compared_with_rules_on_the_other_half_of_the_documents
         sums = (hits - right).reshape(10, 5).sum(axis=1)
         low, high = bootstrap_ratio(sums[:, None], np.full((10, 1), 5.0), 300, 7, expanded_level(0.95, 10))
         assert row[["ci_low", "ci_high"]].tolist() == pytest.approx([low[0], high[0]])
-        assert row[["n", "unit", "units"]].tolist() == [50, "documents", 10]
-    _, layer, head = best_head(outcome.heads.sum(axis=0))
-    assert set(table["place"]) == {f"{layer + 1}-{head + 1}"}
     # Two heads: one right on the first document only, one on the second only. In sample 50 %, held out nothing is right.
     heads = np.zeros((20, 2, 1, 2), dtype=bool)
     heads[:10, 0, 0, 0] = heads[10:, 0, 0, 1] = True
     table = outcome_of(heads, np.repeat([0, 1], 10)).rows(Resampling(2, 100, 0)).set_index(["system", "mention_type"])
     assert table.loc[("best_head", "all"), ["accuracy", "heldout_accuracy"]].tolist() == [0.5, 0]
-    # One document has no interval and compares nothing.
-    outcome = outcome_of(np.ones((6, 2, 1, 2), dtype=bool), [0] * 6)
-    assert coref.heads_frame(outcome, Resampling(2, 100, 0))[["ci_low", "ci_high"]].isna().all(axis=None)
-    assert coref.claims_frame(outcome, Resampling(2, 100, 0))[["value", "ci_low", "ci_high"]].isna().all(axis=None)
 
 
 def passage(a_right, b_right, record):
@@ -297,13 +235,5 @@ def test_gap_tables(tmp_path):
     to_names = sum(maps[k][..., 11, good] > maps[k][..., 11, bad] for k, (good, bad) in places.items())
     from_names = sum(maps[k][..., good, 11] > maps[k][..., bad, 11] for k, (good, bad) in places.items())
     assert table.loc[("best_head", "all"), "correct"] == max(to_names.max(), from_names.max())
-    page = gap_table(systems).page
-    assert page["masculine"].tolist()[:-1] == [""] * (len(page) - 1), "no passage of a man"
-    for wrong, message in (
-        ([example(k) for k in range(4)], "needs a corpus of reader gap"),
-        ([passage(False, False, k) for k in range(4)], "no passage has exactly one name"),
-    ):
-        with pytest.raises(AtlasError, match=message):
-            coref.gap(read_attention(shards), wrong, 2, 100, 0)
     # A tie is wrong.
     assert not coref.preferred(np.ones((1, 2, 15, 15)), SPECIAL, range(10, 11), [range(0, 1), range(5, 6)]).any()

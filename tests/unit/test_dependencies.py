@@ -3,14 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from clark_inputs import sentence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.attention.cache import CachedExample
 from attention_atlas.corpora.examples import Example
-from attention_atlas.errors import AtlasError
 from attention_atlas.methods.dependency_scoring import (
     DIRECTIONS,
     gather_gold,
@@ -84,23 +82,6 @@ def test_a_possessor_is_scored_by_what_its_clitic_picks():
     assert [offset for offset, right in offsets_right(short).items() if right] == [1, 2], "+2 is clipped to dog for the 's"
 
 
-def test_the_rule_knows_two_words_in_this_case_after_a_possessor_of_the_same_sentence():
-    for clitic, moved in (("'s", True), ("s'", True), ("s", False), ("'S", False), ("’s", False), ("'", False)):
-        gold = gather_gold([sentence(("Maria", clitic, "dog"), (3, 1, 0), ("poss", "possessive", "root"))])
-        # Maria picks the clitic, which picks the dog.
-        assert is_correct(np.array([[2], [3], [1]], dtype=np.int16), gold, poss_rule=True)[0].tolist() == [moved]
-    two = [sentence(("dog", "Maria"), (0, 1), ("root", "poss")), sentence(("'s", "odd"), (2, 0), ("dep", "root"), record=1)]
-    assert is_correct(np.array([[0], [1], [2], [0]], dtype=np.int16), gather_gold(two), poss_rule=True).all()
-    gold = gather_gold([sentence(("It", "'s", "fun"), (3, 3, 0), ("nsubj", "cop", "root"))])
-    assert is_correct(np.array([[3], [1], [0]], dtype=np.int16), gold, poss_rule=True)[:, 0].tolist() == [True, False, True]
-
-
-def test_the_row_all_counts_every_token_or_every_word():
-    gold = gather_gold([sentence(("It", "rains", "."), (2, 0, 2), ("nsubj", "root", "punct"))])
-    assert gold.tokens_of("all", AS_PUBLISHED).tolist() == [True, True, True]
-    assert gold.tokens_of("all", CORRECTED).tolist() == [True, False, False]
-
-
 def slow_right(example, weights, direction, poss_rule):
     """Whether a head is right about each word, a word at a time; its map is over [CLS], words, [SEP]."""
     words, n = example.words, len(example.words)
@@ -165,19 +146,9 @@ def test_best_head_is_the_largest_tuple(seed):
     assert (int(counts[direction, layer, head]), layer, head, DIRECTIONS[direction]) == ranked
 
 
-def cached(example, maps, level="tokens"):
+def cached(example, maps):
     maps = maps.astype(np.float16)
-    return CachedExample(example.record, example.id, level, example.tokens, example.word, example.words, maps)
-
-
-def test_relations_are_the_frequent_ones_and_the_papers():
-    labels = ("dep", "dep", "dep", "poss", "cop", "cop", "root", "punct", "punct", "punct", "punct")
-    gold = gather_gold([sentence("abcdefghijk", (7, 7, 7, 7, 7, 7, 0, 7, 7, 7, 7), labels)])
-    assert (gold.relations(), gold.relations(3)) == (["dep", "cop", "poss"], ["dep", "poss"])
-    with pytest.raises(AtlasError, match="no sentence to score"):
-        gather_gold([])
-    with pytest.raises(AtlasError, match="example s0 has no dependency tree"):
-        gather_gold([replace(MARIA, layers={"heads": (3, 1, 4, 0)})])
+    return CachedExample(example.record, example.id, "tokens", example.tokens, example.word, example.words, maps)
 
 
 def test_predictions_are_in_the_order_of_the_tokens_by_each_word_mode():
@@ -187,12 +158,9 @@ def test_predictions_are_in_the_order_of_the_tokens_by_each_word_mode():
     expected = [predicted_words(m, np.array(e.word) == -1) for e, m in zip(examples, maps, strict=True)]
     np.testing.assert_array_equal(picked["mean"], np.concatenate(expected))
     np.testing.assert_allclose(to_sep, np.concatenate([np.moveaxis(m[:, :, 1:-1, -1], -1, 0) for m in maps]))
-    of_words = [replace(entry, level="words") for entry in entries]
-    assert set(predict(examples, of_words, ("mean", "first", "max"), "[SEP]")[0]) == {"mean"}
     # Pieces: x | a1 a2 | y. The first piece of a looks at x, the second, harder, at y.
     example = Example(0, "s", (0,) * 4, (0,) * 4, tuple("xaay"), (0, 1, 1, 2), ("x", "aa", "y"), {})
     maps = np.zeros((1, 1, 4, 4))
     maps[0, 0, 1, 0], maps[0, 0, 2, 3], maps[0, 0, 1, 3] = 0.4, 0.9, 0.1
-    picked, to_sep = predict([example], [cached(example, maps)], ("mean", "first", "max"), None)
+    picked, _ = predict([example], [cached(example, maps)], ("mean", "first", "max"), None)
     assert {mode: int(picked[1, 0, 0, 0]) for mode, picked in picked.items()} == {"mean": 3, "first": 1, "max": 3}
-    assert not to_sep.any()

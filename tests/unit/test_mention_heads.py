@@ -29,14 +29,10 @@ from attention_atlas.errors import AtlasError
         ("(NP (NP (NNP Mary) (POS 's)) (NN dog))", "dog"),
         ("(NP (NNP Mary) (POS 's))", "Mary"),
         ("(NP (NP (NNP Joan) (NNP Bennett)) (, ,) (NP (DT a) (NN girl)))", "Bennett"),
-        ("(NP (DT the) (JJ rich))", "rich"),
-        ("(NP (DT those))", "those"),
         ("(NP (NN bread) (CC and) (NN butter))", "bread"),
-        ("(NP (CD three) (NNS dogs))", "dogs"),
         ("(NP (DT a) (NN city) (-LRB- -LRB-) (JJ dirty) (NN town) (-RRB- -RRB-))", "city"),
         ("(NP-SBJ (NN bread) (PP-LOC (IN on) (NP (NN table))))", "bread"),
         ("(S (NP (PRP he)) (VP (VBD ran)))", "ran"),
-        ("(PP (IN of) (NP (NN bread)))", "of"),
     ],
 )
 def test_heads_of_constituents(phrase, head):
@@ -71,10 +67,8 @@ def test_types_of_mentions():
     [
         ("her", 0, "PRP", "", (layers.SINGULAR, {layers.FEMININE}, 3)),
         ("we", 0, "_", "", (layers.PLURAL, layers.ANY_GENDER, 1)),
-        ("you", 0, "_", "", (None, layers.ANY_GENDER, 2)),
         ("Mr. Novak", 1, "NNP", "", (layers.SINGULAR, {layers.MASCULINE}, 3)),
         ("the dogs", 1, "NNS", "", (layers.PLURAL, layers.ANY_GENDER, 3)),
-        ("these dogs", 1, "_", "", (layers.PLURAL, layers.ANY_GENDER, 3)),
         ("a widow", 1, "_", "", (layers.SINGULAR, {layers.FEMININE}, 3)),
         ("Ann and Bob", 0, "NNP", "", (layers.PLURAL, layers.ANY_GENDER, 3)),
         ("Mary Novak", 1, "NNP", "PERSON", (layers.SINGULAR, {layers.FEMININE}, 3)),
@@ -82,23 +76,12 @@ def test_types_of_mentions():
         # A company with a person's name; groups are it or they.
         ("Charles Schwab", 1, "NNP", "ORG", (None, {layers.NEUTER}, 3)),
         ("Georgia", 0, "NNP", "GPE", (layers.SINGULAR, {layers.NEUTER}, 3)),
-        ("Georgia", 0, "NNP", "", (layers.SINGULAR, layers.ANY_GENDER, 3)),
-        ("American", 0, "NNP", "NORP", (layers.SINGULAR, layers.ANY_GENDER, 3)),
         ("Ilse", 0, "NNP", "", (layers.SINGULAR, {layers.FEMININE}, 3)),
     ],
 )
 def test_features_of_a_mention(words, head, tag, entity, expected):
     names = layers.Names(frozenset({"uwe"}), frozenset({"ilse"}))
     assert tuple(layers.features(words.split(), head, tag, entity, names)) == expected
-
-
-def test_names_of_the_census_decide_where_they_are_common_and_clear():
-    names = layers.census_names()
-    assert {"gary", "kevin"} <= names.masculine
-    assert {"jessica", "tiffany"} <= names.feminine
-    assert "james" not in names.feminine, "0.011 % of women, 3.3 % of men"
-    assert not {"an", "see", "the", "long"} & (names.masculine | names.feminine)
-    assert layers.features(["may"], 0, "NN", "", names).genders == layers.ANY_GENDER, "a word, not a name"
 
 
 def test_mentions_agree_unless_a_known_feature_differs():
@@ -117,8 +100,6 @@ def test_windows():
     assert document_windows(sentence, sizes, 4, "first") == [(0, 4)]
     # Ends with a sentence where one ends in the second half of the window.
     assert document_windows(sentence, sizes, 4, "all") == [(0, 3), (3, 5), (5, 8)]
-    assert document_windows(sentence, sizes, 100, "all") == [(0, 8)]
-    assert document_windows([0] * 5, [1] * 5, 2, "all") == [(0, 2), (2, 4), (4, 5)]
     assert document_windows([0] * 3, [1, 9, 1], 2, "all") == [(0, 1), (1, 2), (2, 3)]
 
 
@@ -152,33 +133,8 @@ def test_mentions_of_a_document_and_of_its_windows():
     assert cut == 1
     assert [(m.start, m.stop, m.cluster) for m in inside] == [(0, 1, "1"), (2, 3, "1"), (3, 4, "9"), (4, 5, "3")]
     assert [m.heads["last"] for m in inside] == [0, 2, 3, 4]
-    for parse, message in (
-        ("(S (NP (DT The)", "document d: the parse of sentence 1 cannot be read"),
-        ("(S (NP (DT The)))", "the parse of sentence 1 has 1 of 5 words"),
-    ):
-        with pytest.raises(AtlasError, match=message):
-            document_mentions(replace(DOCUMENT, parses=(parse, "")), None)
-
-
-def test_the_generators_own_heads_are_found_by_the_rules(tmp_path):
-    write_sample(tmp_path, 12, 3)
-    documents = list(conll2012_records(tmp_path / "coreference.conll"))
-    with_trees = list(trees_of_documents(iter(documents), read_conllu(tmp_path / "sd.conllu")))
-    mentions = [m for document, trees in with_trees for m in document_mentions(document, trees)]
-    assert len(mentions) > 150
-    for rule, least in (("constituents", 0.99), ("surface", 0.95)):
-        assert sum(m.heads[rule] == m.heads["dependency"] for m in mentions) >= least * len(mentions), rule
-
-
-def test_mentions_have_the_type_of_the_entity_of_their_head(tmp_path):
-    line = "d\t0\t{}\t{}\t{}\t{}\t-\t-\t-\t-\t{}\t{}\n"
-    words = [("Ann", "NNP", "(S(NP(NP*", "(PERSON", "(0"), ("Lee", "NNP", "*)", "*)", "-"), ("of", "IN", "(PP*", "*", "-")]
-    words += [("Rome", "NNP", "(NP*)))", "(GPE)", "(1)|0)"), ("left", "VBD", "(VP*))", "*", "-")]
-    lines = [line.format(k, *word) for k, word in enumerate(words)]
-    (tmp_path / "d.conll").write_text("".join(["#begin document (d); part 000\n", *lines, "\n#end document\n"]))
-    (document,) = conll2012_records(tmp_path / "d.conll")
-    entities = {(m.start, m.stop): m.entity for m in document_mentions(document, None)}
-    assert entities == {(0, 4): "PERSON", (3, 4): "GPE"}, "the head of the longer mention is Lee"
+    with pytest.raises(AtlasError, match="the parse of sentence 1 has 1 of 5 words"):
+        document_mentions(replace(DOCUMENT, parses=("(S (NP (DT The)))", "")), None)
 
 
 def test_trees_of_other_sentences_are_refused(tmp_path):

@@ -36,10 +36,8 @@ def test_a_resumed_pass_equals_the_whole_one(name, layer):
     assert torch.equal(changed(model, inputs, plan), whole)
 
 
-def test_outputs_of_another_pass_shared_layers_and_two_stacks_are_refused():
+def test_outputs_of_another_pass_and_shared_layers_are_refused():
     with pytest.raises(AtlasError, match="run the batch within `recorded` first"), resumed(installed("bert"), [], 1):
         pass
-    for name, message in (("albert", "list of modules"), ("marian", "pass the part")):
-        with pytest.raises(AtlasError, match=message):
-            blocks(installed(name))
-    assert Plan().zero(2, 0).gated(torch.ones(1, 1, 1)).first_layer == 0
+    with pytest.raises(AtlasError, match="list of modules"):
+        blocks(installed("albert"))

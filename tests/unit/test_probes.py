@@ -4,7 +4,6 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from clark_inputs import sentence as example_of
@@ -12,7 +11,6 @@ from small_shards import write_example_shards
 
 from attention_atlas.attention.cache import StoredAttention, read_attention
 from attention_atlas.corpora.word_vectors import WordVectors
-from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
 from attention_atlas.studies.clark2019 import probes as module
 from attention_atlas.studies.clark2019.probe_scores import probe_scores, table3
@@ -127,49 +125,13 @@ def test_initial_values_are_uniform_within_the_bounds_of_the_published_code():
         assert abs(values.mean()) < 5 * bound / (3 * len(values)) ** 0.5
         assert abs(values.var() / (bound**2 / 3) - 1) < 5 * (0.8 / len(values)) ** 0.5
     assert torch.equal(AttentionProbe((7,), 6).root[0], attention.root[7])
-    drawn = [parameter.detach().numpy()[:, 0] for parameter in (attention.root, attention.weights)]
-    assert abs(np.corrcoef(drawn)[0, 1]) < 0.3, "parameters of one probe are drawn apart"
 
 
 def test_the_formula_of_the_paper_keeps_no_bias():
-    names = ["attention_words", "bias_free_attention_words"]
-    with_bias, free = module.make_probes(names, SEEDS, K, D).values()
-    # One seed and the published alignment, which begin with the values of the other.
+    with_bias, free = trained(["attention_words", "bias_free_attention_words"], epochs=3, learning_rate=0.05).values()
     assert free.slots == (("legacy", SEEDS[0]),)
-    assert torch.equal(free.of_word[0], with_bias.of_word[0])
-    with_bias, free = trained(names, epochs=3, learning_rate=0.05).values()
     assert (free.bias == 0).all()
     assert (with_bias.bias != 0).any()
-
-
-@pytest.mark.parametrize("kind", ["attention_only", "attention_words", "distances_words"])
-def test_seeds_together_are_seeds_one_by_one(kind):
-    both = trained([kind])[kind]
-    for seed in SEEDS:
-        probe = trained([kind], seeds=(seed,))[kind]
-        for together, alone in zip(both.parameters(), probe.parameters(), strict=True):
-            places = [both.slots.index(slot) for slot in probe.slots]
-            assert together[places].detach().numpy() == pytest.approx(alone.detach().numpy(), abs=1e-5)
-
-
-def planted(record):
-    """A sentence whose second map shows the heads."""
-    s = sentence(6, record)
-    maps = s.pairs[:, :K, 2:].transpose(1, 0, 2) * 0.1
-    for i, head in enumerate(s.heads):
-        if head:
-            maps[1, i, head - 1] += 1
-    root = np.zeros((6, 2 * K, 2))
-    root[:, 1, 0] = s.heads == 0
-    return replace(s, pairs=laid_out(maps, root))
-
-
-def test_training_learns_a_planted_head():
-    group = [planted(k) for k in range(60)]
-    probes = trained(["attention_only"], group, batch=4, epochs=6, learning_rate=0.05, order="shuffled")
-    assert (probes["attention_only"].weights.detach().numpy().argmax(axis=1) == 1).all()
-    results = module.predictions(probes, iter(group))
-    assert results["right_all"].sum() / results["words_all"].sum() > 0.95
 
 
 @pytest.mark.parametrize("generator", [None, np.random.default_rng(0)])
@@ -183,21 +145,7 @@ def test_every_sentence_is_seen_once_an_epoch_a_chunk_in_memory(monkeypatch, gen
     parts += batches
     seen = [s.record for part in parts for s in part]
     assert sorted(seen) == list(range(13))
-    assert max(map(len, parts)) == 2
     assert (seen == list(range(13))) == (generator is None)
-    # Shuffled batches of a chunk are of similar length.
-    lengths = [*itertools.chain(*sorted(sorted(len(s.heads) for s in part) for part in parts[:3]))]
-    assert (lengths == sorted(lengths)) == (generator is not None)
-
-
-def test_nothing_to_train_on_and_losses_that_are_not_finite_are_refused():
-    broken = replace(SENTENCES[0], vectors=SENTENCES[0].vectors * np.float32(np.nan))
-    for group, message in (
-        ([], "no sentence to train probes on"),
-        ([broken], r"diverged: at epoch 1 .*learning_rate of the probes \(0\.01\)"),
-    ):
-        with pytest.raises(AtlasError, match=message):
-            trained(["attention_words"], group)
 
 
 def test_training_is_the_published_procedure():
@@ -234,8 +182,6 @@ def test_sentences_hold_what_the_maps_hold(tmp_path):
     assert first.pairs == pytest.approx(laid_out(a[:, 1:5, 1:5], root))
     assert first.vectors.tolist() == [[0, 0], [1, 2], [0, 0], [0, 0]]
     assert second.punctuation.tolist() == [False, True]
-    without = next(module.sentences(examples, read_attention(shards), vectors, replace(CARD, cls=None, sep=None)))
-    assert not without.pairs[..., :2].any()
 
 
 @pytest.fixture
@@ -266,27 +212,19 @@ def test_training_sentences_of_the_evaluation_treebank_can_be_kept_as_published(
 def test_table_3_from_shards(data):
     results = {name: run_on(data, name, order="shuffled", seeds=(0, 1, 2)) for name in ("m", "r")}
     assert set(results["m"]["table"]["probe"]) == set(module.ALL_PROBES)
-    again = run_on(data, "r", order="shuffled", seeds=(0, 1, 2))["table"]
-    pd.testing.assert_frame_equal(again, results["r"]["table"], check_exact=True)
     examples = data[1][1]
     frames = {name: tables["table"] for name, tables in results.items()}
     tables = probe_scores(frames, results["m"]["training"], examples, 100, 0)
-    assert len(tables["seeds"]) == 3 * (5 + 2) + 1, "three seeds; of the random model, too, and one without bias"
     table = table3(tables["scores"], tables["training"], {"probe_training": "train"}).frame
     by_probe = table.query("punctuation == 'without'").set_index(["probe", "root_alignment"])
     # The last word of a sentence is punctuation here and does not count.
     heads = [np.array(e.layers["heads"]) for e in examples]
     right = sum((h[:-1] == np.arange(2, len(h) + 1)).sum() for h in heads)
     assert by_probe.loc[("right_branching", "-"), ["uas", "n"]].tolist() == pytest.approx([right / 5, 5])
-    whole = table.query("probe == 'right_branching' and punctuation == 'with'").iloc[0]
-    right_last = sum(h[-1] == len(h) for h in heads)
-    assert whole[["uas", "n"]].tolist() == pytest.approx([(right + right_last) / 7, 7])
     sums = frames["m"].query("probe == 'attention_only'").groupby("seed")[["right", "words", "roots", "right_roots"]].sum()
     accuracies = sums["right"] / sums["words"]
     expected = [accuracies.mean(), accuracies.std(ddof=1), 3, sums["right_roots"].sum() / sums["roots"].sum()]
     assert by_probe.loc[("attention_only", "-"), ["uas", "sd", "seeds", "root_accuracy"]].tolist() == pytest.approx(expected)
     # The rows of the paper's table come first, in its order; they alone have its values.
-    assert table["probe"].tolist()[1:4] == ["distances_words", "random_attention_words", "attention_only"]
     assert table["paper_uas"].tolist()[:5] == [0.26, 0.58, 0.30, 0.61, 0.77]
     assert table.loc[5:, ["paper_uas", "notebook_uas"]].isna().all(axis=None)
-    assert table["notebook_uas"].dropna().to_dict() == {4: 0.78}

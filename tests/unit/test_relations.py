@@ -10,18 +10,18 @@ from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.attention.cache import StoredAttention
 from attention_atlas.corpora.examples import all_examples
-from attention_atlas.methods.dependency_scoring import DIRECTIONS, Scores, heads_frame, score
+from attention_atlas.methods.dependency_scoring import DIRECTIONS, score
 from attention_atlas.methods.options import AS_PUBLISHED, alternatives
 from attention_atlas.models.card import read_card
 from attention_atlas.stats.held_out import best_head, choosing_half, folds_of
-from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
+from attention_atlas.stats.intervals import bootstrap_ratio
 from attention_atlas.stats.simultaneous import random_exchanges
 from attention_atlas.studies.clark2019.claims import noop_frame
 from attention_atlas.studies.clark2019.syntax import dependencies, options_frame, relations_frame
 
 
-def table_of(scores, gold, min_count=1):
-    return relations_frame(scores, gold, AS_PUBLISHED, min_count, RESAMPLING)
+def table_of(scores, gold):
+    return relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING)
 
 
 def slow_heldout(right, fold):
@@ -100,32 +100,6 @@ def test_head_and_offset_are_chosen_on_one_half_and_tested_on_the_other(sentence
     assert (row_of(frame, "dobj")["p_holm"] < 0.05) == (sentences_a_document == 1)
 
 
-def test_a_relation_that_one_half_lacks_has_no_p():
-    gold = make_gold(20, 6, ["det"])
-    gold.relation[[1, 2]] = "prt"  # of one sentence
-    frame = table_of(random_scores(gold), gold)
-    assert row_of(frame, "prt")[["tested_margin", "p_value", "p_holm"]].isna().all()
-    assert row_of(frame, "det")[["tested_margin", "p_value", "p_holm"]].notna().all()
-
-
-def test_every_head_of_every_relation_has_a_row_and_all_has_scores_of_its_own():
-    gold = make_gold(20, 6, ["det", "punct"])
-    scores, of_all = random_scores(gold, seed=0), random_scores(gold, seed=1)
-    mixed = Scores(scores.heads, scores.offsets, of_all.heads, of_all.offsets)
-    frame = heads_frame(mixed, gold, AS_PUBLISHED)
-    assert list(dict.fromkeys(frame["relation"])) == ["all", "det", "punct", "root"]
-    assert len(frame) == 4 * 24
-    for row in frame.sample(40, random_state=0).itertuples():
-        chosen = (gold.relation == row.relation) | (row.relation == "all")
-        heads = of_all.heads if row.relation == "all" else scores.heads
-        correct = heads[chosen, DIRECTIONS.index(row.direction), row.layer - 1, row.head - 1].sum()
-        assert (row.n, row.correct, row.accuracy) == (chosen.sum(), correct, correct / chosen.sum())
-    # Rare relations get no best head, but those of the paper do.
-    gold = make_gold(30, 6, ["dep", "cop"], seed=4)
-    gold.relation[[1, 2]], gold.relation[[3]] = "prt", "para"
-    assert set(table_of(random_scores(gold), gold, min_count=20)["relation"]) == {"all", "dep", "cop", "prt"}
-
-
 def test_options_are_scored_one_at_a_time():
     gold = make_gold(40, 5, ["det", "poss"])
     generator, modes = np.random.default_rng(0), ("mean", "first", "max")
@@ -135,9 +109,6 @@ def test_options_are_scored_one_at_a_time():
     of = {(name, o.option_text(name)): o for name, o in alternatives() if name in names}
     of |= {(name, AS_PUBLISHED.option_text(name)): AS_PUBLISHED for name in names}
     assert set(zip(frame["option"], frame["setting"], strict=True)) == set(of)
-    # The published setting comes first.
-    first = [(name, AS_PUBLISHED.option_text(name)) for name in names]
-    assert list(frame.drop_duplicates("option")[["option", "setting"]].itertuples(index=False, name=None)) == first
     for row in frame.itertuples():
         options = of[row.option, row.setting]
         scores = score(predictions[options.word_mode], gold, options)
@@ -146,9 +117,6 @@ def test_options_are_scored_one_at_a_time():
         assert (row.n, row.accuracy) == (len(heads), heads.mean(axis=0).max())
         assert (row.accuracy, row.baseline_accuracy) == (best, offsets.mean(axis=0).max())
         assert row.baseline_accuracy == offsets[:, options.offsets.index(row.baseline_offset)].mean()
-    # A cache of words has one mode alone.
-    frame = options_frame({"mean": predictions["mean"]}, gold, 1)
-    assert set(frame.loc[frame["option"] == "word_mode", "setting"]) == {"mean"}
 
 
 def test_attention_to_sep_where_a_relation_does_not_apply_is_that_of_a_loop():
@@ -168,18 +136,9 @@ def test_attention_to_sep_where_a_relation_does_not_apply_is_that_of_a_loop():
         inside, outside = ([i for i in tested if (i in queries) == is_query] for is_query in (True, False))
         mass = to_sep[:, layer, head]
         assert (row.value, row.applying) == pytest.approx((mass[outside].mean(), mass[inside].mean()))
-        sums, sizes = (np.bincount(gold.sentence[outside], weights) for weights in (mass[outside], None))
-        sums, sizes = sums[sizes > 0, None], sizes[sizes > 0, None]
-        level = expanded_level(0.975, len(sums))
-        low, high = bootstrap_ratio(sums, sizes, RESAMPLING.resamples, RESAMPLING.seed, level)
-        assert (row.ci_low, row.ci_high) == pytest.approx((low[0], high[0]))
-        assert (row.level, row.n, row.unit, row.units) == (0.975, len(outside), "sentences", len(sums))
+        assert (row.level, row.n) == (0.975, len(outside))
     assert directions == set(DIRECTIONS), "both kinds of query are tested"
     assert noop_frame(to_sep * 0, scores, gold, RESAMPLING).empty, "a model without [SEP]"
-    # A relation of the tested half alone has no head that could be chosen.
-    relation = np.where((gold.relation == "dobj") & choosing, "amod", gold.relation)
-    without_choice = noop_frame(to_sep, scores, replace(gold, relation=relation), RESAMPLING)
-    assert without_choice["value"].isna().tolist() == [True, False]
 
 
 @pytest.mark.parametrize("level", ["tokens", "words"])
@@ -193,7 +152,6 @@ def test_a_planted_head_is_found_from_the_cache(tmp_path, level):
     assert (row["n"], row["layer"], row["head"], row["direction"]) == (50, 2, 1, "dependent_to_head")
     assert row["accuracy"] == row["heldout_accuracy"] == 1
     assert row_of(tables["dependencies"], "all")["accuracy"] == pytest.approx(5 / 6)
-    assert tables["summary"].set_index("quantity")["value"].to_dict() == {"sentences": 10, "words": 60, "split_words": 0}
     assert tables["noop"][["value", "applying"]].to_numpy().tolist() == [pytest.approx([0.7, 0.05], abs=1e-3)]
     # Figure 5 draws the head on two of the sentences.
     drawn = tables["drawn"].drop_duplicates("example")

@@ -8,26 +8,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from keyphrase_documents import CARD, answers, cached, evaluated_methods, tagged
-from shipped_runs import shipped, shipped_copy, wildcards
 
-from attention_atlas.errors import AtlasError
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
-from attention_atlas.studies.stefanik2021 import figures
 from attention_atlas.studies.stefanik2021.detection import detection
 from attention_atlas.studies.stefanik2021.head_measures import METHOD_TITLES
 from attention_atlas.studies.stefanik2021.removal import removal_tables
 from attention_atlas.studies.stefanik2021.scores import method_rows
-from attention_atlas.studies.stefanik2021.study import ID, STUDY, check, examples
 from attention_atlas.studies.stefanik2021.tables import claims, comparison, slide_gain
-from attention_atlas.workflow.shown import shown
-from attention_atlas.workflow.study_inputs import StudyInputs
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "undecided"
 SETTING = RunLabel("Test run", "tiny", "documents", sample=True)
-FIGURES = [item.id for item in shown("stefanik2021") if item.kind == "figure"]
-INPUTS = StudyInputs(shipped(), ID)
-REMOVALS = INPUTS.of_group("taggers", "results/{run}/stefanik2021/removals/{model}.parquet")
 
 
 def made(changes: dict[str, dict[str, list[float]]], loss: float = -5.0) -> Table:
@@ -79,13 +70,9 @@ def test_all_claims_can_hold():
     [
         # The reduction "max" and an interval of one head alone do not count.
         (RELATIVE, "relative_attention", {"adjusted_low": [-0.01, -0.02, 0.4]}, OPEN),
-        (RELATIVE, "relative_attention", {"adjusted_low": [-0.03] * 3, "adjusted_high": [-0.01, -0.005, 0.6]}, FAILS),
-        (ALL_HEADS, "detectors", {"difference_low": [-0.01, 0.0, 0.0]}, OPEN),
         (ALL_HEADS, "detectors", {"difference_low": [-0.1] * 3, "difference_high": [-0.02, 0.0, 0.0]}, FAILS),
-        (SLIDES, "rank_correlations", {"ci_low": [0.4, 0.85]}, OPEN),
         (SLIDES, "rank_correlations", {"ci_low": [nan, nan], "ci_high": [nan, nan]}, "not tested"),
         (SLIDES, "rank_correlations", {"ci_low": [0.1, 0.85], "ci_high": [0.45, 0.95]}, FAILS),
-        (COEFFICIENTS, "rank_correlations", {"ci_low": [0.6, 0.7]}, OPEN),
         (COEFFICIENTS, "rank_correlations", {"ci_low": [0.6, 0.2], "ci_high": [0.8, 0.7]}, FAILS),
         # The gain where heads were chosen on the reported documents decides nothing.
         (WORST, "fine_tuning", {"delta_low": [-1.0, 8.0] * 2}, OPEN),
@@ -94,9 +81,7 @@ def test_all_claims_can_hold():
         (WORST, "fine_tuning", WORST_ONE_METRIC, HOLDS),
         (WORST_PHRASES, "fine_tuning", WORST_ONE_METRIC, FAILS),
         (SINGLE_PHRASES, "ablation", {"adjusted_high": [-2.0, 1.2, -0.5, 1.2]}, OPEN),
-        (SINGLE, "ablation", {"adjusted_high": [-0.5, 1.2] * 2}, OPEN),
         (SINGLE, "ablation", {"adjusted_low": [-0.9, -0.2] * 2, "adjusted_high": [-0.1, 0.8] * 2}, FAILS),
-        (ATTENTION, "baselines", {"difference_low": [0.0, -1.0, -4.0]}, OPEN),
         (ATTENTION, "baselines", {"difference_low": [0.0, -1.0, -9.0], "difference_high": [0.0, 11.0, -2.0]}, FAILS),
         # Development documents choose the best head, whose interval contains 0, although the regression is better on test.
         (ATTENTION, "baselines", {"development": [21.0, 35.0, 31.0]}, OPEN),
@@ -115,29 +100,6 @@ def built():
     return measured | {"baselines": method_rows(evaluated_methods(), "tiny", 100, 0)}
 
 
-def drawn(built, name):
-    function = getattr(figures, name)
-    return function(**{role: built[role] for role in function.inputs}).figure
-
-
-def test_dots_of_relative_attention_are_simultaneous_for_all_heads(built):
-    ends = {"ci_low": 0.001, "ci_high": 0.002, "adjusted_low": -1.0, "adjusted_high": 1.0}
-    table = built["relative_attention"].assign(**ends)
-    table.loc[(table["layer"] == 2) & (table["head"] == 1), ["adjusted_low", "adjusted_high"]] = (-0.2, -0.1)
-    axes = drawn({"relative_attention": table}, "relative_attention").axes
-    dots = [line for axis in axes for line in axis.lines if line.get_marker() == "o"]
-    assert [[line.get_xdata().tolist(), line.get_ydata().tolist()] for line in dots] == [[[0.5], [1.5]]] * 2, "in both panels"
-
-
-def test_figures_have_the_steps_of_removals_and_f1_of_the_slides_in_both_panels(built):
-    axes = drawn(built, "ablation").axes
-    assert all(list(axis.get_xticks()) == [0, 1, 2, 4] for axis in axes[2:4])
-    # The slides do not say whether their F1 is of words or of phrases.
-    axes = drawn(built, "fine_tuning").axes
-    heights = [[list(line.get_ydata()) for line in axis.lines if line.get_marker() == "D"] for axis in axes[:2]]
-    assert heights == [[pytest.approx([36, 37])]] * 2
-
-
 def test_no_published_value_is_compared(built):
     read = {name: built[name] for name in comparison.inputs}
     table = comparison(**read, labels={"documents": SETTING, "tagging": SETTING}).frame.set_index("id")
@@ -150,29 +112,3 @@ def test_no_published_value_is_compared(built):
     methods = built["baselines"].query("metric == 'phrase_f1_all_occurrences'").set_index("method")["value"]
     assert float(table.loc["s21.sota", "ours"]) == pytest.approx(methods.max() / 100, abs=1e-3), "the run's own best method"
     assert METHOD_TITLES[methods.idxmax()] in table.loc["s21.sota", "why"]
-
-
-def test_one_tagger_a_seed_and_all_that_they_read():
-    folder = "results/sample/stefanik2021/removals/minilm-keyphrases-keyphrases"
-    assert REMOVALS(wildcards()) == {seed: f"{folder}-{seed}.parquet" for seed in ("42", "43")}
-    parts = ("", "-development", "-test", "-train")
-    assert examples(shipped(), "sample") == [("minilm", f"sample-keyphrases{part}") for part in parts]
-    assert STUDY.corpora(shipped(), "any") == ["sample-keyphrases"]
-    for call in (REMOVALS, INPUTS.labels("tagging")):
-        with pytest.raises(AtlasError, match=r"runs\.any\.stefanik2021 names no family of taggers, which this file needs"):
-            call(wildcards("any"))
-    assert INPUTS.labels("tagging")(wildcards())["tagging"]["model"] == "minilm-keyphrases (2 seeds)"
-    assert INPUTS.limits("development", "test")(wildcards()) == {"development": 8, "test": 8}
-
-
-def test_the_embedding_ranker_has_the_sentence_encoder_of_the_run():
-    """BERT is trained for no embeddings of sentences: runs that analyse it name a sentence encoder."""
-    assert INPUTS.card("sentence_encoder")(wildcards("paper")) == "results/paper/models/minilm/card.json"
-    config = shipped_copy()
-    settings = config["runs"]["paper"]["stefanik2021"]
-    del settings["sentence_encoder"]
-    study_card = StudyInputs(config, ID).card("sentence_encoder")
-    assert study_card(wildcards("paper")) == "results/paper/models/bert-base-uncased/card.json"
-    settings["sentence_encoder"] = "minilmm"
-    with pytest.raises(AtlasError, match=r"place\.sentence_encoder.*minilm"):
-        check(config, "paper", "place")

@@ -76,10 +76,7 @@ def middle_layers(layers: int) -> tuple[int, int]:
 
 
 def relation_claims_frame(scores: Scores, gold: Gold, options: Options, resampling: Resampling) -> pd.DataFrame:
-    """Accuracy of the best heads of `OVER_75` and of the row All, chosen on one half of the documents, on the other half.
-
-    Columns: relation, place (best head on all sentences), value (mean over the tested half), and `_INTERVAL`.
-    """
+    """Accuracy of the best heads of `OVER_75` and of all words, chosen on one half of the documents, on the other half."""
     choosing = choosing_half(gold.units.count, resampling.seed)[gold.units.of_item]
     levels = _levels(gold)
     rows = []
@@ -113,10 +110,8 @@ def heldout_mean(
 
 
 def noop_frame(to_sep: npt.NDArray[np.float32], scores: Scores, gold: Gold, resampling: Resampling) -> pd.DataFrame:
-    """Attention to [SEP] as a no-op (section 3.2), of the best heads of `OVER_75`, chosen on one half of documents.
-
-    value: mean attention to [SEP] from words to which the relation does not apply, on the other half; applying: the same from
-    words to which it applies. No rows for a model without [SEP].
+    """Mean attention to [SEP] (section 3.2) of the best heads of `OVER_75`, chosen on one half of documents, on the other half:
+    value: from words to which the relation does not apply; applying: from those to which it does. No rows without [SEP].
     """
     choosing = choosing_half(gold.units.count, resampling.seed)[gold.units.of_item]
     rows = []
@@ -174,10 +169,7 @@ def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -
 
 
 def measured_claim(tested: Tested) -> Measured:
-    """A claim as our side of a published value: the statistic, with its interval and the number of independent units.
-
-    Where the published value has another unit, ours is in that unit, without interval and n; the reason has the statistic.
-    """
+    """A claim as our side of a published value: the statistic with its interval, or what is `shown` in the published unit."""
     claim, label = tested.claim, tested.label
     words = f"claim, tested on {label.model} on {label.corpus}: {claim.statement}. {claim.ours}"
     if pd.isna(claim.value):
@@ -213,8 +205,7 @@ def surface_claims(table: pd.DataFrame) -> Iterator[tuple[str, Claim]]:
             continue
         row, place = rows.loc[name], rows.loc[name, "place"]
         ours = ours.format(chosen=f"chosen on the other half of the {row['unit']} (on all of them: {place})")
-        if not place:
-            ours = f"No head has an entropy over {BROAD_ENTROPY}"
+        ours = ours if place else f"No head has an entropy over {BROAD_ENTROPY}"
         yield identifier, claim_of(row, statement.format(name, place=place), ours, *test)
 
 
@@ -288,7 +279,7 @@ def noop_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def syntax_claims(relations: pd.DataFrame, table: pd.DataFrame) -> Iterator[Claim]:
-    """Claims of section 4.2, from `relations_frame` and `syntax.claims_frame`: heads specialise, and none does well overall.
+    """Claims of section 4.2, from `relations_frame` and `relation_claims_frame`: heads specialise, and none does well overall.
 
     The tests of all relations hold together (Holm), so that the share of relations whose head is better lies between that of
     the relations where it is significantly better, and 1 less that of the relations where the offset is.

@@ -56,11 +56,7 @@ def coreference(
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Heads and baselines on the windows of a corpus of chains; with `vary_options` also with each option changed alone.
-
-    Tables: rows of Table 2 (`system_rows`), heads (`heads_frame`), options, summary, claims (`claims_frame`), and what Figure 5
-    draws (`drawn_weights`).
-    """
+    """Heads and baselines on the windows of a corpus of chains; with `vary_options` also with each option changed alone."""
     base, resampling = coreference_options, Resampling(folds, resamples, seed)
     rule = head_rule_for(examples, base["head_rule"])
     variants = [("none", "the run's own", base, rule)]
@@ -149,8 +145,7 @@ def head_rule_for(examples: Iterable[Example], requested: str) -> str:
 def task_of(example: Example, options: Options, rule: str) -> Task:
     """Scored mentions, candidates and baselines of one example, with head words by `rule`.
 
-    A mention's antecedents are the mentions of its chain with an earlier head word. A word represents all mentions that it
-    heads. The head word of a mention is never its candidate.
+    A mention's antecedents have an earlier head word. A word represents all mentions that it heads, but not to itself.
     """
     n = len(example.words)
     tags = example.layers.get("xpos", ("_",) * n)
@@ -188,7 +183,6 @@ def task_of(example: Example, options: Options, rule: str) -> Task:
 
 
 def _describe(mention: Mention, head: int, example: Example, tag: str) -> _Description:
-    """What the baselines compare of two mentions."""
     span = example.words[mention.start : mention.stop]
     # A head word lies outside of the span only in a faulty parse; the last word of the span stands in for it.
     inside = head - mention.start if mention.start <= head < mention.stop else len(span) - 1
@@ -230,10 +224,8 @@ class Outcome:
 
 
 def picked_words(maps: npt.NDArray[np.floating], special: Bools, task: Task) -> npt.NDArray[np.intp]:
-    """The candidate that every head selects for every mention: [mention, direction, layer, head], from 0; -1 for none.
-
-    It is the one with the highest attention from (or to) the mention's head word; ties go to the first word. Maps are [layer,
-    head, m, m] over words and special tokens, of which `special` [m] says which are which.
+    """The candidate with the most attention from (or to) the head word of a mention: [mention, direction, layer, head], from 0;
+    -1 for none; ties go to the first word. Maps are [layer, head, m, m] over words and special tokens (`special` [m]).
     """
     words = np.flatnonzero(~special)
     inner = np.asarray(maps)[..., words[:, None], words[None, :]]
@@ -280,8 +272,7 @@ def outcomes(
 def heads_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
     """All heads in both directions on every type of mention; chance: accuracy of a candidate drawn at random.
 
-    ci_low, ci_high: 95 % interval of both directions of a head together (Bonferroni), so that it also holds for the better one,
-    NaN where a type has mentions in fewer than two documents.
+    ci_low, ci_high: interval of both directions of a head together (Bonferroni), so that it also holds for the better one.
     """
     frames = []
     for name, of_type in outcome.of_type.items():
@@ -301,9 +292,8 @@ def heads_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
 def claims_frame(outcome: Outcome, resampling: Resampling) -> pd.DataFrame:
     """Accuracy of the best head minus that of each baseline on all mentions, for the claims of section 4.3.
 
-    The head is chosen on one half of the documents and compared on the other, where head and baseline answer the same mentions.
-    place: best head on all documents; value with its interval: bootstrap over units of the difference, widened where they are
-    few (`expanded_level`); n: mentions of the tested half. NaN where one half has no mention.
+    The head is chosen on one half of the documents and compared on the other, on the same mentions (`heldout_mean`). place:
+    best head on all documents.
     """
     choosing = choosing_half(outcome.units.count, resampling.seed)[outcome.units.of_item]
     _, layer, head = best_head(outcome.heads.sum(axis=0))
@@ -356,10 +346,8 @@ def system_rows(
 ) -> pd.DataFrame:
     """Accuracy of the baselines and of the best head in every group, the best head last.
 
-    The best head has the highest accuracy over all items, as in the paper; held-out: chosen on the other folds of units.
-    heads: [item, direction, layer, head] whether each head is right; baselines: system -> [item], as 0 and 1, or as a share for
-    chance; groups: name of the column, and group -> [item] which items belong to it; units (documents or passages) are
-    resampled and divided into folds.
+    The best head has the highest accuracy over all items, as in the paper; held-out: chosen on the other folds of units. heads:
+    [item, direction, layer, head], baselines: system -> [item] which are right; groups: column, and group -> [item] members.
     """
     direction, layer, head = best_head(heads.sum(axis=0))
     place = {"layer": layer + 1, "head": head + 1, "direction": directions[direction]}
@@ -388,10 +376,8 @@ def system_rows(
 
 
 def gap(attention: Attention, examples: Examples, folds: int, resamples: int, seed: int) -> pd.DataFrame:
-    """Which of two names the attention of a pronoun prefers, by gender: heads and baselines on passages of GAP.
-
-    Folds and bootstrap are over the pages that passages are taken from, or passages where the corpus names none. Passages in
-    which the pronoun refers to neither name or to both are skipped.
+    """Which of two names the attention of a pronoun prefers, by gender: heads and baselines on passages of GAP in which the
+    pronoun refers to one of them. Folds and bootstrap are over pages, or passages where the corpus names none.
     """
     right, documents, rules = [], [], []
     for example, maps in with_attention(examples, progress(attention, total=len(examples), label="passages")):
@@ -422,8 +408,7 @@ def gap(attention: Attention, examples: Examples, folds: int, resamples: int, se
 def preferred(maps: npt.NDArray[np.floating], special: Bools, pronoun: range, names: Sequence[range]) -> Bools:
     """[direction, layer, head] whether every head prefers the first of two names, of maps as in `picked_words`; a tie is wrong.
 
-    From pronoun to name, the preferred name is the one whose words get more attention from the pronoun, summed over its words.
-    From name to pronoun, it is the one whose words attend more to the pronoun, on average.
+    Attention from the pronoun is summed over the words of a name; attention to the pronoun is averaged over them.
     """
     words = np.flatnonzero(~special)
     of_pronoun, *of_names = (words[span] for span in (pronoun, *names))

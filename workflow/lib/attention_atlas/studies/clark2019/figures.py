@@ -9,12 +9,10 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.figures import style
@@ -35,7 +33,6 @@ _KINDS = {
 }
 """Kind -> title of a head, of the mean of its measure as a number and in %."""
 PUBLISHED_MODEL = "BERT-base"
-"""The model of the paper's figures."""
 PANELS = {
     **{"cls": style.TO_CLS, "sep": style.TO_SEP, "punct": style.TO_PUNCTUATION},
     **{"rest_sep": style.OTHERS_TO_SEP, "sep_sep": style.SEP_TO_SEP},
@@ -57,7 +54,6 @@ _RELATIONS = {
     "pobj": ("objects", "prepositions"),
     "coreference": ("mentions", "antecedents"),
 }
-"""Relation -> what the dependent is, what its head is."""
 _FORWARD = (DEPENDENT_TO_HEAD, "mention_to_antecedent")
 _LINE, _TITLE = 0.125, 0.52
 """Height of a word, and of a title with the space below a panel, in inches."""
@@ -70,7 +66,6 @@ BEHAVIOURS = {
     "sep": ("to [SEP]", style.TO_SEP.colour, style.TO_SEP.marker),
     "punctuation": ("to . and ,", style.TO_PUNCTUATION.colour, style.TO_PUNCTUATION.marker),
 }
-_MARKS: dict[str, Any] = {"s": 22, "linewidth": 0.3, "edgecolor": "white", "legend": False}
 
 
 @figure(
@@ -241,7 +236,7 @@ def figure5(
     figure5_dependencies: pd.DataFrame, titles: Mapping[str, str], figure5_coreference: pd.DataFrame | None = None
 ) -> DrawnFigure:
     """The best head of each relation on two sentences (Clark et al. 2019, Figure 5). Orange: the relation; grey: all other
-    attention. Unless the run names sentences, ones are shown on which the head is right; the title gives how often. [CLS] and
+    attention. The sentences are ones on which the head is right; the title gives how often. [CLS] and
     [SEP] are left out for pobj, other sentences for coreference: rows are renormalised.
     """
     frames = [frame for frame in (figure5_dependencies, figure5_coreference) if frame is not None and len(frame)]
@@ -309,51 +304,44 @@ def figure6(clustering: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFig
     behaviour and by layer; circled: best heads of relations. Axes have no meaning of their own: other random starts give
     other layouts, and the test of layers does not use them.
     """
-    heads = clustering
-    segments = int(surface_summary.set_index("quantity")["value"]["segments"])
+    heads, segments = clustering, int(surface_summary.set_index("quantity")["value"]["segments"])
     drawn, grid = page_figure(1, 2, PAGE, 3.9)
     handles = _by_behaviour(grid[0, 0], heads)
     _by_layer(drawn, grid[0, 1], heads)
     for axes in grid[0]:
         axes.set_aspect("equal", adjustable="datalim")
         axes.set(xlabel="MDS axis 1 (nats per token)", ylabel="MDS axis 2 (nats per token)")
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
-        axes.yaxis.set_major_locator(MaxNLocator(nbins=5))
+        axes.locator_params(nbins=5)
     marked = heads[heads["relation"].notna()].sort_values(["layer", "head"], ignore_index=True)
     for letter, row in zip(ascii_lowercase, marked.itertuples(), strict=False):
         name = f"{letter}: {row.relation} ({row.layer}-{row.head})"
         handles.append(Line2D([], [], linestyle="none", marker="o", markersize=6, color="none", mec=style.BLACK, label=name))
-    longest = max(len(str(handle.get_label())) for handle in handles)
-    drawn.legend(handles=handles, loc="outside lower center", ncols=4 if longest < 26 else 3, columnspacing=1.0)
-    points = list(zip(marked["x"], marked["y"], strict=True))
-    marks = list(zip(heads["x"], heads["y"], strict=True))
+    drawn.legend(handles=handles, loc="outside lower center", ncols=3, columnspacing=1.0)
+    points, marks = (list(zip(table["x"], table["y"], strict=True)) for table in (marked, heads))
     letters = list(ascii_lowercase[: len(points)])
     label_points(grid[0, 0], points, letters, 8, 3.5, marks, lines=True, fontweight="bold")
     return DrawnFigure(drawn, heads, f"n = {segments} segments, {len(heads)} heads")
 
 
 def _by_behaviour(axes: Axes, heads: pd.DataFrame) -> list[Line2D]:
-    present = {name: style for name, style in BEHAVIOURS.items() if (heads["behaviour"] == name).any()}
-    palette = {name: colour for name, (_, colour, _) in present.items()}
-    markers = {name: marker for name, (_, _, marker) in present.items()}
-    sns.scatterplot(
-        heads, x="x", y="y", hue="behaviour", style="behaviour", palette=palette, markers=markers, ax=axes, **_MARKS
-    )
+    handles = []
+    for name, (title, colour, marker) in BEHAVIOURS.items():
+        alike = heads[heads["behaviour"] == name]
+        if len(alike):
+            axes.scatter(alike["x"], alike["y"], s=22, linewidth=0.3, edgecolors="white", color=colour, marker=marker)
+            handles.append(Line2D([], [], linestyle="none", marker=marker, color=colour, label=title))
     marked = heads[heads["relation"].notna()]
     axes.scatter(marked["x"], marked["y"], s=60, facecolors="none", edgecolors=style.BLACK, linewidths=0.9)
     axes.set_title("By behaviour")
-    return [
-        Line2D([], [], linestyle="none", marker=marker, color=colour, label=title) for title, colour, marker in present.values()
-    ]
+    return handles
 
 
 def _by_layer(figure: Figure, axes: Axes, heads: pd.DataFrame) -> None:
     layers = int(heads["layer"].max())
     # The lightest colour is still visible on white.
-    steps = np.linspace(0, 0.9, layers)
-    palette = dict(zip(range(1, layers + 1), plt.get_cmap("viridis")(steps).tolist(), strict=True))
-    sns.scatterplot(heads, x="x", y="y", hue="layer", palette=palette, ax=axes, **_MARKS)
-    shown = ListedColormap(list(palette.values()))
-    scale = plt.cm.ScalarMappable(BoundaryNorm(np.arange(0.5, layers + 1), layers), shown)
-    figure.colorbar(scale, ax=axes, label=style.LAYER, ticks=range(1, layers + 1, max(1, layers // 12)), pad=0.02)
+    colours = ListedColormap(plt.get_cmap("viridis")(np.linspace(0, 0.9, layers)))
+    norm = BoundaryNorm(np.arange(0.5, layers + 1), layers)
+    places = heads["x"], heads["y"], 22, heads["layer"]
+    points = axes.scatter(*places, cmap=colours, norm=norm, linewidth=0.3, edgecolors="white")
+    figure.colorbar(points, ax=axes, label=style.LAYER, ticks=range(1, layers + 1, max(1, layers // 12)), pad=0.02)
     axes.set_title("By layer")

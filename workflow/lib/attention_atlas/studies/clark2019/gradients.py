@@ -36,7 +36,6 @@ from attention_atlas.studies.clark2019.head_measures import PREDICTED
 MASKINGS = ("masked", "unmasked")
 ALL_ROWS = "all"
 ROWS = (PREDICTED, ALL_ROWS)
-"""Queries that a mean is over."""
 MEASURES = ("per_weight", "per_query", "gradient_x_attention")
 TARGETS = ("sep", "cls", "punct", "other")
 CLAIM_COLUMNS = ("layer", "ratio", "ci_low", "ci_high", "level", "n", *UNIT_COLUMNS)
@@ -50,10 +49,9 @@ Floats = npt.NDArray[np.float64]
 def gradients(
     model: Mapping[str, Any], card: Card, mlm_head: MlmHead, examples: Examples, resamples: int, seed: int
 ) -> dict[str, pd.DataFrame]:
-    """Gradients of every head on all segments; without a mask token in the vocabulary the tables have no rows.
+    """Mean gradients of every head, and of attention to [SEP] by layer (`claims_frame`); no rows without a mask token.
 
-    The bootstrap is over documents, or segments where the corpus names none. Tables: mean over segments (`COLUMNS`); claims,
-    the gradient of attention to [SEP] by layer (`claims_frame`).
+    The bootstrap is over documents, or segments where the corpus names none.
     """
     if mlm_head.facts.origin == "none":
         return {"gradients": pd.DataFrame(columns=list(COLUMNS)), "claims": pd.DataFrame(columns=list(CLAIM_COLUMNS))}
@@ -78,10 +76,7 @@ def gradients(
 def segment_gradients(
     masked_model: LanguageModel, card: ModelCard, examples: Sequence[Example], masking: str, seed: int
 ) -> dict[tuple[str, str], Floats]:
-    """Gradients by target class: (rows, measure) -> [segment, target, layer, head] in the order of `examples`.
-
-    NaN where a segment has no token of the class. `masking` is "masked" or "unmasked".
-    """
+    """(rows, measure) -> [segment, target, layer, head] gradients; NaN where a segment has no token of the target class."""
     assert card.mask is not None
     order = {example.record: k for k, example in enumerate(examples)}
     shape = (len(examples), len(TARGETS), card.layers, card.heads)
@@ -138,7 +133,6 @@ def _by_class(
     masked_batch: Sequence[MaskedExample],
     card: ModelCard,
 ) -> dict[tuple[str, str], Floats]:
-    """(rows, measure) -> [batch, target, layer, head]."""
     columns, queries = _classes(batch, masked_batch, card)
     rows = torch.from_numpy(np.stack(list(queries.values()), axis=1)).to(maps[0].device)  # [batch, set of rows, n]
     by_column = torch.from_numpy(columns).to(maps[0].device)
@@ -185,8 +179,8 @@ def _classes(
 def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.DataFrame:
     """Gradient of attention to [SEP], means over weights [segment, target, layer, head], relative to the largest layer mean.
 
-    Rows: layers from 5 of 12 on (`first_late_layer`); ci_low, ci_high: bootstrap over units, the largest mean taken in each
-    resample; level: coverage of each interval, so that all hold together; n: segments.
+    Rows: layers from 5 of 12 on; ci_low, ci_high: bootstrap over units, the largest mean taken in each resample; level:
+    coverage of each interval, so that all hold together.
     """
     by_layer = values[:, TARGETS.index("sep")].mean(axis=2)
     has_value = ~np.isnan(by_layer).any(axis=1)

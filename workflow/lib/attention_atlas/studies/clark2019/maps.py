@@ -50,8 +50,7 @@ class Panel(NamedTuple):
 def figure1_weights(example: CachedExample, surface: pd.DataFrame, heads: str | Sequence[Sequence[int]]) -> pd.DataFrame:
     """The weights that Figure 1 draws: the last 15 tokens of a segment, rows renormalised (section 3).
 
-    heads: `auto` (the strongest head of each kind, by the `surface` measures) or four [layer, head], from 1. value: the measure
-    of this kind over all segments.
+    heads: `auto` (the strongest of each kind, by `surface`) or four [layer, head], from 1; value: its measure on all segments.
     """
     # Without the marks of word pieces (##, Ġ, ▁).
     tokens = ["...", *(without_space_mark(token.removeprefix("##") or token) for token in example.tokens[1 - WINDOW :])]
@@ -74,10 +73,7 @@ def relation_weights(
 ) -> pd.DataFrame:
     """The weights that Figure 5 draws of dependency relations: for each its head on two sentences where it works best.
 
-    Sentences of 6 to 12 words, among the first, are ranked by the number of dependents that the head gets right minus those it
-    gets wrong, then by attention on the correct words. [CLS] and [SEP] show where a head attends if its relation does not hold.
-    heads: `auto` (the best head of each of the paper's relations) or relation -> [layer, head], from 1. marked: a line of the
-    relation.
+    heads: `auto` (the best head of each of the paper's relations) or relation -> [layer, head], from 1.
     """
     best: dict[Any, Any] = dependencies.set_index("relation").to_dict("index")
     if isinstance(heads, str):
@@ -118,8 +114,7 @@ def stretch_panels(
 ) -> list[Panel]:
     """Of a window the stretch of whole sentences in which a coreference head is right most often; the shorter of equal ones.
 
-    A mention is scored if one of its antecedents is in the stretch; picked: [mention] the head's choice among all candidates of
-    the window; forward: from mention to antecedent.
+    A mention is scored if one of its antecedents is in the stretch; picked: [mention] the head's choice in the window.
     """
     special = cached.special_units
     right = task.judge(picked)
@@ -181,10 +176,8 @@ def weights_frame(weights: npt.NDArray[np.floating], names: Sequence[str], unit:
     """[n, n] weights as a frame: constant columns `labels`, from_position (from 1), from_{unit}, the same of to_, weight."""
     rows, columns = (indices.ravel() for indices in np.indices(weights.shape))
     words = np.asarray(names, dtype=object)
-    ends = {
-        **{"from_position": rows + 1, f"from_{unit}": words[rows]},
-        **{"to_position": columns + 1, f"to_{unit}": words[columns]},
-    }
+    ends = {"from_position": rows + 1, f"from_{unit}": words[rows]}
+    ends |= {"to_position": columns + 1, f"to_{unit}": words[columns]}
     return pd.DataFrame({**ends, "weight": weights.ravel()}).assign(**labels)[[*labels, *ends, "weight"]]
 
 

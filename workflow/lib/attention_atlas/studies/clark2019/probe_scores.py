@@ -22,7 +22,6 @@ ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention_only", "attention_words
 BIAS_FREE = "bias_free_attention_words"
 """Attention and word vectors by the formula of the paper, without the bias of the published code."""
 RANDOM = "random_attention_words"
-"""The probe on attention and words, of models with random weights."""
 RIGHT_BRANCHING = "right_branching"
 KEYS = ["probe", "root_alignment"]
 _PROBES = {
@@ -45,9 +44,7 @@ def probe_scores(
 ) -> dict[str, pd.DataFrame]:
     """Scores of the probes of the run's model, of those with random weights, and of right-branching on the evaluation treebank.
 
-    The bootstrap is over documents, or sentences where the treebank names no documents. training: summary of the training of
-    the run's model; all are trained by one recipe. Tables: scores, seeds (a row for each), gains (`root_gains`), leads
-    (`probe_leads`), and training.
+    The bootstrap is over documents, or sentences where the treebank names no documents.
     """
     model, *random_models = probes
     results = pd.concat([probes[model], *(probes[name].assign(probe=RANDOM) for name in random_models)], ignore_index=True)
@@ -127,46 +124,39 @@ def _summarised(frame: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict
 
 
 def root_gains(results: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
-    """UAS with ROOT aligned minus UAS as published, for each probe with word vectors, without punctuation.
-
-    Columns: probe, value, ci_low, ci_high (bootstrap over units and over seeds), n (words), units, seeds.
-    """
+    """UAS with ROOT aligned minus UAS as published, for each probe with word vectors, over the same seeds."""
     counts = _by_draw_and_unit(results, "seed")
-    rows = []
-    for probe in [name for name, alignment in counts if alignment == "fixed"]:
-        (fixed, words), (legacy, _) = counts[probe, "fixed"], counts[probe, "legacy"]
-        gains = fixed - legacy
-        row = {"probe": probe, "value": gains.sum() / words.sum()}
-        rows.append(row | _interval(_resampled_ratio((gains, words), resamples, seed, seed + 1), words))
-    return pd.DataFrame(rows)
+    names = [name for name, alignment in counts if alignment == "fixed"]
+    pairs = {name: (counts[name, "fixed"], counts[name, "legacy"]) for name in names}
+    return pd.DataFrame([{"probe": name} | _difference(pair, resamples, seed, (1, 1)) for name, pair in pairs.items()])
 
 
 def probe_leads(results: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
-    """UAS of the probe on attention and words minus that of every other probe of the paper's Table 3, without punctuation.
+    """UAS of the probe on attention and words minus that of every other probe of the paper's Table 3.
 
-    Columns: probe, over, root_alignment; value; ci_low, ci_high (bootstrap over units, the same for both probes, and over the
-    draws of each probe); n (words), units, seeds. Probes without word vectors have no alignment of ROOT: they are compared with
-    both alignments.
+    Probes without word vectors have no alignment of ROOT: they are compared with both.
     """
     counts = _by_draw_and_unit(results, "draw")
     rows = []
     for alignment, over in product(("legacy", "fixed"), (DISTANCES_WORDS, RANDOM, ATTENTION)):
-        first = counts[ATTENTION_WORDS, alignment]
         second = counts.get((over, alignment), counts.get((over, "-")))
         if second is not None:
-            # The same units for both probes, but draws of each.
-            ratios = [_resampled_ratio(probe, resamples, seed, seed + 1 + k) for k, probe in enumerate((first, second))]
-            lead = first[0].sum() / first[1].sum() - second[0].sum() / second[1].sum()
-            row = {"probe": ATTENTION_WORDS, "over": over, "root_alignment": alignment, "value": lead}
-            rows.append(row | _interval(ratios[0] - ratios[1], first[1]))
+            row = {"probe": ATTENTION_WORDS, "over": over, "root_alignment": alignment}
+            rows.append(row | _difference((counts[ATTENTION_WORDS, alignment], second), resamples, seed, (1, 2)))
     return pd.DataFrame(rows)
 
 
-def _interval(resampled: Floats, words: Floats) -> dict[str, float]:
-    """Interval of resampled values, and the sizes of what they are of, from words [draw, unit]."""
-    low, high = percentile_interval(resampled[:, None])
+def _difference(probes: Sequence[Sequence[Floats]], resamples: int, seed: int, draw_seeds: Sequence[int]) -> dict[str, float]:
+    """Accuracy of the first of two probes (right words and words, [draw, unit]) minus that of the second, without punctuation.
+
+    Bootstrap over units, the same for both, and over the draws of each: the same where `draw_seeds` are equal.
+    """
+    ratios = [_resampled_ratio(probe, resamples, seed, seed + k) for probe, k in zip(probes, draw_seeds, strict=True)]
+    low, high = percentile_interval((ratios[0] - ratios[1])[:, None])
+    first, second = (right.sum() / words.sum() for right, words in probes)
+    words = probes[0][1]
     sizes = {"n": int(words[0].sum()), "units": words.shape[1], "seeds": len(words)}
-    return {"ci_low": float(low[0]), "ci_high": float(high[0]), **sizes}
+    return {"value": first - second, "ci_low": float(low[0]), "ci_high": float(high[0]), **sizes}
 
 
 def _by_draw_and_unit(results: pd.DataFrame, draw: str) -> dict[Any, list[Floats]]:

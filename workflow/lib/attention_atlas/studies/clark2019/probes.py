@@ -52,8 +52,7 @@ def probes(
     """Probes of one model, trained on one treebank and evaluated on the other: `predictions`, and a summary of the training.
     Another model than the `base_model` has random weights, and the probe on attention and words alone.
 
-    Word vectors: of a file in GloVe's format, or the input embeddings of the base model (its registry entry), reduced. recipe:
-    settings of `clark2019.probes`, which the schema of the configuration describes.
+    Word vectors: of a file in GloVe's format, or the input embeddings of the base model (its registry entry), reduced.
     """
     if file is not None:
         words = {word.lower() for example in (*training_examples, *evaluation_examples) for word in example.words}
@@ -166,7 +165,6 @@ class Batch:
 
 
 def batch_of(group: Sequence[Sentence], device: str = "cpu") -> Batch:
-    """A batch of sentences; everything but the maps is padded to the longest sentence."""
     rows: dict[str, int] = {}
     words = [np.zeros_like(group[0].vectors[0])]
     for name, vector in ((name, s.vectors[k]) for s in group for k, name in enumerate(s.words)):
@@ -247,8 +245,7 @@ class AttentionWordsProbe(Probe):
     """Attention weighted by words: the weights of every pair's maps are linear in the vectors of word and candidate.
 
     The published code has a bias beside them, the paper's formula has none (`bias`). The weights are a sum of a term of the
-    word and a term of the candidate, so that scores are two matrix products, without a tensor over pairs and weights. The terms
-    of a word are computed once for all its occurrences in the batch.
+    word and a term of the candidate, so that scores are two matrix products, without a tensor over pairs and weights.
     """
 
     def __init__(self, alignments: Sequence[str], seeds: Sequence[int], maps: int, dimensions: int, bias: bool = True) -> None:
@@ -318,16 +315,12 @@ def _with_root(scalars: torch.Tensor, special: torch.Tensor, words: torch.Tensor
 
 
 def _masked(scores: torch.Tensor, batch: Batch) -> torch.Tensor:
-    """Scores without those of padding."""
     candidates = nn.functional.pad(batch.mask, (1, 0), value=True)
     return scores.masked_fill(~candidates[:, None], -1e9)
 
 
 def make_probes(names: Sequence[str], seeds: Sequence[int], maps: int, dimensions: int) -> dict[str, Probe]:
-    """The named probes, each for all seeds and, where it sees word vectors, both alignments.
-
-    The probe without a bias, which shows what the bias does, is trained for the first seed and the published alignment.
-    """
+    """The named probes for all seeds and both alignments; the one without a bias for the first seed and as published."""
     makers: dict[str, Callable[[], Probe]] = {
         ATTENTION: lambda: AttentionProbe(seeds, maps),
         ATTENTION_WORDS: lambda: AttentionWordsProbe(ALIGNMENTS, seeds, maps, dimensions),

@@ -1,7 +1,6 @@
 """Surface patterns of Clark et al. (2019), sections 3.1 to 3.3, and heads grouped by their maps, section 6 (Figure 6).
 
-Measures are per segment and head, then averaged over segments with equal weight. A claim about the strongest head or layer is
-tested on held-out documents: the head or layer is chosen on one half of the documents and tested on the other.
+Measures are per segment and head, then averaged over segments with equal weight.
 """
 
 from __future__ import annotations
@@ -48,11 +47,10 @@ def surface(
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Measures of every head on all segments (`COLUMNS`); the bootstrap is over documents, or segments where there are none.
+    """Measures of every head on all segments; the bootstrap is over documents, or segments where there are none.
 
-    options: the measures that an option affects, as published and with that option changed alone; summary: number of segments,
-    their lengths in tokens, entropy of a uniform head (nats); claims: see `claim_statistics`; weights: what Figure 1
-    draws, of the first segment of 15 tokens; empty if there is none.
+    options: the measures that an option affects, as published and with that option changed alone; weights: what Figure 1 draws,
+    of the first segment of 15 tokens; empty if there is none.
     """
     chosen = options_of(options)
     by_measure: dict[str, list[Floats]] = {}
@@ -112,9 +110,8 @@ def claim_statistics(by_measure: Mapping[str, Sequence[Floats]], units: Units, r
 
     claim: `previous`, `next` (attention of the strongest head), `middle_sep` (share of [SEP] in the middle layers), `sep_sep`
     (from [SEP] to [SEP] in the strongest layer), `broad_median` (largest weight of a row, of the broad heads). place: what is
-    chosen on all segments, as layer or layer-head; how many heads are broad; the middle layers. value: mean over the segments
-    of one half of the units, of what is chosen on the other half; of all segments for `middle_sep`. ci_low, ci_high: bootstrap
-    over units, made longer where they are few (`expanded_level`). n: segments with a value.
+    chosen on all segments. value: mean over one half of the units, of what is chosen on the other half; of all segments for
+    `middle_sep`. ci_low, ci_high: bootstrap over units, made longer where they are few (`expanded_level`).
     """
     choosing = choosing_half(units.count, seed)[units.of_item]
     stacked = {name: np.stack(values) for name, values in by_measure.items()}
@@ -177,9 +174,8 @@ def clusters(
     seed: int,
     coreference: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Divergence of all pairs of heads, all heads in the plane with their behaviours, and whether heads of one layer are alike.
-
-    distances: Jensen-Shannon divergence in nats, averaged over the tokens of all segments; options: the settings `clustering`.
+    """Jensen-Shannon divergence (nats per token) of all pairs of heads, heads in the plane with their behaviours, and whether
+    heads of one layer are alike; options: the settings `clustering`.
     """
     sums, tokens, unit = summed_divergences(attention, examples, options["smoothing"], options["blocks"], threads)
     layers, heads = (surface[name].max() for name in ("layer", "head"))
@@ -212,8 +208,7 @@ def summed_divergences(
 ) -> tuple[Floats, Floats, str]:
     """[block, head, head] divergences summed over the tokens of the segments of a block, [block] their tokens, and their unit.
 
-    smoothing: share of the uniform distribution mixed into every row. Documents (segments where the corpus names no documents)
-    are assigned to `blocks` groups in turn, for the bootstrap.
+    smoothing: share of the uniform distribution mixed into every row; units are assigned to `blocks` groups in turn.
     """
     sums: Floats | None = None
     tokens = np.zeros(blocks)
@@ -234,10 +229,7 @@ def summed_divergences(
 
 
 def plane(distances: Floats, seed: int) -> Floats:
-    """Metric multidimensional scaling to the plane [head, 2], with the options of the published code and a seed.
-
-    The layout is rotated so that x is its widest direction; the head that is farthest along an axis has a positive coordinate.
-    """
+    """Multidimensional scaling to the plane [head, 2], with the options of the published code; x is its widest direction."""
     from sklearn.manifold import MDS
 
     options = {"n_init": 5, "init": "random", "max_iter": 1000, "eps": 1e-10}
@@ -250,7 +242,7 @@ def plane(distances: Floats, seed: int) -> Floats:
 
 
 def behaviours(surface: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
-    """Main behaviour of each head: layer, head, behaviour; the last in the order of the published code if there are several."""
+    """Main behaviour of each head: the last in the order of the published code if there are several."""
     wide = surface.pivot(index=["layer", "head"], columns="measure", values="value")
     absent = pd.Series(0.0, index=wide.index)
     named = pd.Series("none", index=wide.index)

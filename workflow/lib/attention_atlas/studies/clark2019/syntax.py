@@ -47,8 +47,7 @@ def dependencies(
 ) -> dict[str, pd.DataFrame]:
     """Every head on every relation: which word it picks (`predict`), and how often that is right (`score`).
 
-    Relations with fewer than `min_count` tokens get no best head, except those of the paper's Table 1. heads: all relations,
-    heads and directions; options: the best heads with each option changed alone; other tables: see the functions.
+    Relations with fewer than `min_count` tokens get no best head, except those of the paper's Table 1.
     """
     chosen, resampling = options_of(options), Resampling(folds, resamples, seed)
     gold = scoring.gather_gold(examples)
@@ -74,11 +73,8 @@ def dependencies(
 def relations_frame(
     scores: scoring.Scores, gold: scoring.Gold, options: Options, min_count: int, resampling: Resampling
 ) -> pd.DataFrame:
-    """`best_heads` with intervals and tests.
-
-    Intervals: bootstrap over units with the head fixed; heldout_accuracy, heldout_baseline: head or offset chosen on the other
-    folds of units; baseline: best offset in sample; margin: accuracy minus baseline; units: how many have the relation;
-    tested_margin, p_value and p_holm: see `relation_tests`.
+    """`best_heads` with intervals (bootstrap over units with the head fixed) and `relation_tests`; heldout_accuracy,
+    heldout_baseline: head or offset chosen on the other folds of units; units: how many have the relation.
     """
     best = scoring.best_heads(scores, gold, options, min_count)
     folds = folds_of(gold.units.count, resampling.folds, resampling.seed)[gold.units.of_item]
@@ -142,22 +138,12 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     frame = pd.concat([frame, pd.DataFrame([published_row(name) for name in names])], axis=1)
     frame["relations_are"] = "converted" if labels["dependencies"].converted else "annotated"
     columns = {
-        "relation": "Relation",
-        "n": "n",
-        "best": "Head",
-        "direction": "Direction",
-        "accuracy": "Accuracy %",
-        "interval": "95 % interval",
-        "heldout_accuracy": "Held-out %",
+        **{"relation": "Relation", "n": "n", "best": "Head", "direction": "Direction", "accuracy": "Accuracy %"},
+        **{"interval": "95 % interval", "heldout_accuracy": "Held-out %"},
         **({} if random is None else {"random_heldout_accuracy": "Random weights, held-out %"}),
-        "baseline_accuracy": "Baseline %",
-        "baseline_offset": "Offset",
-        "p_holm": "p (Holm)",
-        "paper_head": "Paper: head",
-        "paper_accuracy": "Paper: accuracy %",
-        "paper_baseline": "Paper: baseline %",
-        "notebook_accuracy": "Authors' notebook %",
-        "notebook_baseline": "Notebook baseline %",
+        **{"baseline_accuracy": "Baseline %", "baseline_offset": "Offset", "p_holm": "p (Holm)"},
+        **{"paper_head": "Paper: head", "paper_accuracy": "Paper: accuracy %", "paper_baseline": "Paper: baseline %"},
+        **{"notebook_accuracy": "Authors' notebook %", "notebook_baseline": "Notebook baseline %"},
     }
     percent = [name for name in columns if name.endswith(("accuracy", "baseline"))]
     page = frame.assign(

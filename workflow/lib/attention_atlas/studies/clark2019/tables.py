@@ -1,7 +1,4 @@
-"""Table 2, GAP, dropped examples, the effect of each disputed choice, published numbers beside ours, and claims.
-
-Table 1 is in `syntax`, Table 3 in `probe_scores`.
-"""
+"""Tables of Clark et al. (2019), without Table 1 (in `syntax`) and Table 3 (in `probe_scores`)."""
 
 from __future__ import annotations
 
@@ -30,9 +27,7 @@ from attention_atlas.studies.clark2019.probe_scores import ATTENTION_WORDS, BIAS
 from attention_atlas.workflow.shown import table
 
 RANDOM_HEAD = "random_best_head"
-"""The best head of a model with random weights."""
 PAPER_HEAD = "5-4"
-"""The best head of the paper's Table 2, layer and head."""
 _MENTION_TYPES = {ALL: "All", "pronoun": "Pronoun", "proper": "Proper", "nominal": "Nominal"}
 _SYSTEMS = {
     "chance": "A candidate at random",
@@ -142,10 +137,7 @@ def published_row(relation: str) -> dict[str, Any]:
 
 
 def system_page(frame: pd.DataFrame, group: str, names: Mapping[str, str], heldout_name: str) -> pd.DataFrame:
-    """`coreference.system_rows` for a page: a row for each of the systems `names`, with accuracies and intervals in %, and n.
-
-    Columns: key (the system, empty for held-out selection and n), system (its title), and one for each group.
-    """
+    """`coreference.system_rows` for a page, in %: key (empty for held-out selection and n), title of the system, groups."""
     rows: list[dict[str, str]] = []
     for system, name in names.items():
         by_group = frame[frame["system"] == system].set_index(group)
@@ -250,8 +242,7 @@ def _dependency_rows(table: pd.DataFrame) -> Iterator[Row]:
         for relation, (column, name) in product((ALL, "poss"), names.items()):
             if relation in base.index:
                 yield (*choice, f"Table 1, {relation}: {name}", base.loc[relation, column], changed.loc[relation, column])
-        base = base.drop(ALL)
-        changed = changed.loc[base.index]
+        base, changed = base.drop(ALL), changed.loc[base.index.drop(ALL)]
         for column, name in names.items():
             yield (*choice, f"Table 1, mean over {len(base)} relations: {name}", base[column].mean(), changed[column].mean())
         same_head = (base[_HEAD] == changed[_HEAD]).all(axis=1).mean()
@@ -416,10 +407,7 @@ def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresho
 
 
 def _with_best(heads: pd.DataFrame, best: pd.DataFrame, kind: str) -> pd.DataFrame:
-    """Accuracies of all heads with the `best` one of each kind (relation or type of mention) in words.
-
-    Where `heads` has no intervals, those of the best heads are taken from `best`, and those of other heads are missing.
-    """
+    """Accuracies of all heads, with the `best` one of each kind (relation or type of mention) in words, and its interval."""
     place = [kind, "layer", "head", "direction"]
     best = best[[*place, "accuracy", "ci_low", "ci_high"]].astype({"layer": int, "head": int})
     names = {

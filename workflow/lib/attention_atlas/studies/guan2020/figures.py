@@ -14,24 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from attention_atlas.figures import style
 from attention_atlas.figures.marks import draw_cells, label_points, number_ticks
-from attention_atlas.figures.style import (
-    BLUE,
-    COLUMN,
-    GREEN,
-    GREY,
-    HEAD,
-    LAYER,
-    NOTE,
-    ORANGE,
-    PAGE,
-    SEQUENTIAL,
-    SMALLEST,
-    TALLEST,
-    VERMILION,
-    DrawnFigure,
-    page_figure,
-)
+from attention_atlas.figures.style import DrawnFigure, page_figure
 from attention_atlas.methods.head_types import (
     DENSE,
     DENSE_VERTICAL,
@@ -47,15 +32,14 @@ from attention_atlas.published.values import rows_of_column
 from attention_atlas.studies.guan2020.rows import MODEL_TITLES
 from attention_atlas.workflow.shown import figure
 
-COLOURS = {DENSE: ORANGE, DENSE_VERTICAL: GREEN, VERTICAL: BLUE, DIAGONAL: VERMILION, UNNAMED: GREY}
+COLOURS = {DENSE: style.ORANGE, DENSE_VERTICAL: style.GREEN, VERTICAL: style.BLUE, DIAGONAL: style.VERMILION}
+COLOURS |= {UNNAMED: style.GREY}
 """Type of heads -> its colour in all figures."""
 _MARKERS = {DENSE: "o", DENSE_VERTICAL: "P", VERTICAL: "D", DIAGONAL: "s", UNNAMED: "X"}
 _LABELS = {"cls": "[CLS]", "sep": "[SEP]", "comma": "comma", "period": "stop", "self": "self"}
 _RANKS = (1, 2)
 _FEW_LAYERS = 12
 _ALL = (*TYPES, UNNAMED)
-_ROOMY = 4
-"""Models up to which there is space for long titles of the usual size."""
 _FIT_TITLES = {"reused": "SQuAD types", "refitted": "Refitted clusters"}
 
 
@@ -74,7 +58,7 @@ def figure1(maps: pd.DataFrame, head_types: pd.DataFrame) -> DrawnFigure:
     """
     present = [name for name in shown_types(head_types["type"]) if (head_types["type"] == name).any()]
     sizes = {"height_ratios": [1, 1, 1.55]}
-    drawn, axes = page_figure(3, len(present), min(PAGE, 1.75 * len(present) + 0.7), 6.4, **sizes)
+    drawn, axes = page_figure(3, len(present), min(style.PAGE, 1.75 * len(present) + 0.7), 6.4, **sizes)
     for column, name in enumerate(present):
         type_heads = head_types[head_types["type"] == name]
         for row, rank in enumerate(_RANKS):
@@ -95,11 +79,11 @@ def _draw_map(axes: Axes, cells: pd.DataFrame, outer: bool) -> None:
         return
     weights = cells.pivot(index="query", columns="key", values="weight")
     size = len(weights)
-    draw_cells(axes, weights.to_numpy(float) ** 0.5, SEQUENTIAL, 0, 1)
+    draw_cells(axes, weights.to_numpy(float) ** 0.5, style.SEQUENTIAL, 0, 1)
     axes.set_aspect("equal")
     axes.set_title(f"head {cells['layer'].iloc[0]}-{cells['head'].iloc[0]}")
-    axes.set_xticks([0.5, size - 0.5], ["1", str(size)], fontsize=SMALLEST)
-    axes.set_yticks([0.5, size - 0.5], ["1", str(size)] if outer else ["", ""], fontsize=SMALLEST)
+    axes.set_xticks([0.5, size - 0.5], ["1", str(size)], fontsize=style.SMALLEST)
+    axes.set_yticks([0.5, size - 0.5], ["1", str(size)] if outer else ["", ""], fontsize=style.SMALLEST)
     axes.set(xlabel="Key token", ylabel="Query token" if outer else "")
 
 
@@ -108,7 +92,7 @@ def _draw_features(axes: Axes, type_heads: pd.DataFrame, colour: str, outer: boo
     tidy = type_heads[list(FEATURES)].melt(var_name="feature", value_name="share")
     box = {"linewidth": 0.5, "fliersize": 1.2, "width": 0.7, "saturation": 1}
     sns.boxplot(tidy, x="share", y="feature", order=list(FEATURES), color=colour, ax=axes, **box)
-    axes.set_yticks(range(len(FEATURES)), list(names.values()) if outer else [""] * len(FEATURES), fontsize=SMALLEST)
+    axes.set_yticks(range(len(FEATURES)), list(names.values()) if outer else [""] * len(FEATURES), fontsize=style.SMALLEST)
     axes.set(xlabel="Share of attention", ylabel="Special tokens, self, windows 1 to 16" if outer else "")
 
 
@@ -140,7 +124,7 @@ def figure2(head_type_plane: pd.DataFrame, head_type_agreement: pd.DataFrame, he
     drawn.legend(handles=handles, loc="outside lower center", ncols=3)
     points = list(zip(plane["x"], plane["y"], strict=True))
     labels = [f"{row.layer}-{row.head}" for row in plane.itertuples()]
-    label_points(axes, points, labels, SMALLEST, radius=2.6, color=NOTE)
+    label_points(axes, points, labels, style.SMALLEST, radius=2.6, color=style.NOTE)
     note = f"n = {head_types['n'].iloc[0]} questions, {len(plane)} heads, silhouette {silhouette:.2f}"
     return DrawnFigure(drawn, plane, note)
 
@@ -161,7 +145,7 @@ def figure3(head_types: pd.DataFrame) -> DrawnFigure:
     counts = by_layer.pivot(index="layer", columns="type", values="heads")[list(names)]
     published = rows_of_column("guan2020", "quantities", "value").drop_duplicates("quantity").set_index("quantity")["value"]
     tidy = counts.melt(ignore_index=False, var_name="type", value_name="heads").reset_index()
-    drawn, grid = page_figure(1, 1, PAGE if len(counts) > _FEW_LAYERS else 5.2, 2.6)
+    drawn, grid = page_figure(1, 1, style.PAGE if len(counts) > _FEW_LAYERS else 5.2, 2.6)
     axes = grid[0, 0]
     # Seaborn stacks from the last one up.
     stacked = {"multiple": "stack", "hue_order": list(reversed(names)), "palette": COLOURS, "alpha": 1, "linewidth": 0}
@@ -171,7 +155,7 @@ def figure3(head_types: pd.DataFrame) -> DrawnFigure:
         share = f"{counts[name].sum() / counts.to_numpy().sum():.1%}".replace("%", " %")
         printed = f", published {100 * published[f'share_{name}']:.1f} %" if f"share_{name}" in published else ""
         handles.append(Patch(facecolor=COLOURS[name], label=f"{TITLES[name]}: {share}{printed}"))
-    axes.set(xlabel=LAYER, ylabel="Heads")
+    axes.set(xlabel=style.LAYER, ylabel="Heads")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlim(0.4, len(counts) + 0.6)
@@ -204,7 +188,7 @@ def figure4(models: pd.DataFrame) -> DrawnFigure:
     shown = shown_types(models["type"])
     layers, heads = int(models["layer"].max()), int(models["head"].max())
     height = 2 * max(0.9, 0.1 * layers) + 1.5
-    drawn, axes = page_figure(2, len(names), min(PAGE, 1.75 * max(len(names), 3)), height)
+    drawn, axes = page_figure(2, len(names), min(style.PAGE, 1.75 * max(len(names), 3)), height)
     colours = ListedColormap([COLOURS[name] for name in _ALL])
     for row, fit in zip(axes, _FIT_TITLES, strict=True):
         for axis, name in zip(row, names, strict=True):
@@ -216,10 +200,10 @@ def figure4(models: pd.DataFrame) -> DrawnFigure:
             share, number = same_type(models, name, fit)
             same = f"same as SQuAD:\n{100 * share:.0f} % (n = {number})" if number else "no head has\na type in both"
             title = MODEL_TITLES.get(name, name) + (f"\n{same}" if name != "squad" else "")
-            axis.set_title(title, fontsize=7 if len(names) <= _ROOMY else SMALLEST)
-        row[0].set_ylabel(f"{_FIT_TITLES[fit]}\n{LAYER}")
+            axis.set_title(title, fontsize=7 if len(names) <= 4 else style.SMALLEST)
+        row[0].set_ylabel(f"{_FIT_TITLES[fit]}\n{style.LAYER}")
     for axis in axes[-1]:
-        axis.set_xlabel(HEAD)
+        axis.set_xlabel(style.HEAD)
     handles = [Patch(color=COLOURS[name], label=TITLES[name]) for name in shown]
     drawn.legend(handles=handles, loc="outside upper center", ncols=len(shown))
     return DrawnFigure(drawn, models, f"n = {layers * heads} heads of each model")
@@ -252,8 +236,8 @@ def figure5(map_grid: pd.DataFrame) -> DrawnFigure:
     values[tuple(places)] = map_grid["weight"].to_numpy(float)
     # Cells are means over blocks of different numbers of tokens: each map is shown on its own scale.
     values = np.sqrt(values / values.max(axis=(2, 3), keepdims=True))
-    side = min(0.62, (PAGE - 0.5) / heads, (TALLEST - 1.4) / layers)
-    drawn, grid = page_figure(1, 1, max(COLUMN, side * heads + 0.5), side * layers + 0.8)
+    side = min(0.62, (style.PAGE - 0.5) / heads, (style.TALLEST - 1.4) / layers)
+    drawn, grid = page_figure(1, 1, max(style.COLUMN, side * heads + 0.5), side * layers + 0.8)
     axes = grid[0, 0]
     types = map_grid.drop_duplicates(["layer", "head"]).set_index(["layer", "head"])["type"]
     shown = shown_types(types)
@@ -264,7 +248,7 @@ def figure5(map_grid: pd.DataFrame) -> DrawnFigure:
         for half, colour in ((0.49, COLOURS[str(types[layer, head])]), (0.44, "white")):
             corner = (head - half, layer - half)
             axes.add_patch(Rectangle(corner, 2 * half, 2 * half, linewidth=0, facecolor=colour, zorder=0))
-    axes.set(xlim=(0.45, heads + 0.55), ylim=(layers + 0.55, 0.45), aspect="equal", xlabel=HEAD, ylabel=LAYER)
+    axes.set(xlim=(0.45, heads + 0.55), ylim=(layers + 0.55, 0.45), aspect="equal", xlabel=style.HEAD, ylabel=style.LAYER)
     axes.set(xticks=range(1, heads + 1), yticks=range(1, layers + 1))
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

@@ -23,8 +23,6 @@ SENTENCES = {
 """Definitions of a sentence, in words; none for actions that do not depend on sentences."""
 BASELINE = 1
 """Number of the row in which no head is changed."""
-
-
 Action = Literal["zero", "uniform", "intra", "inter"]
 
 

@@ -34,11 +34,7 @@ def pairs(config: Config, run: str) -> list[Pair]:
 
 
 def check(config: Config, run: str, place: str) -> None:
-    """Check that compared models have one shape, and that corpora are cached by word pieces.
-
-    Raises:
-        AtlasError: names the key.
-    """
+    """Check that compared models have one shape, and that corpora are cached by word pieces."""
     settings = config["runs"][run][ID]
     base = config["models"][study_model(config, run, ID)]
     for name, pair in settings["compared"].items():

@@ -390,7 +390,6 @@ def paired_parts(drops: pd.DataFrame, pairs: Sequence[tuple[str, Change, Change]
 
 
 def _by_depth(types: pd.DataFrame, kind: str, lower_half: bool, draws: int, seed: int) -> Claim:
-    """The claim that a type has a larger share of the heads of one half of the layers than of the other."""
     of_kind = types["type"] == kind
     lower, upper, low, high = shares_by_half(types["layer"].to_numpy(), of_kind.to_numpy(), draws, seed, LEVEL)
     if not of_kind.any():
