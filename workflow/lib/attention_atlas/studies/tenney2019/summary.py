@@ -107,10 +107,11 @@ def is_noise(points: Floats, resampled: Floats) -> bool:
     return bool(points[-1] - points[0] <= 2.0 * (resampled[:, -1] - resampled[:, 0]).std(ddof=1))
 
 
-def seed_interval(values: Floats, seed: int, resamples: int = 1000) -> tuple[Any, Any]:
+def seed_interval(values: Floats, seed: int, resamples: int = 1000) -> tuple[float, float]:
     """Interval of a mean over seeds, by bootstrap; rough for few seeds."""
     drawn = np.random.default_rng(seed).integers(len(values), size=(resamples, len(values)))
-    return percentile_interval(values[drawn].mean(axis=1))
+    low, high = percentile_interval(values[drawn].mean(axis=1))
+    return float(low), float(high)
 
 
 def weights_on_all_layers(weights: pd.DataFrame, condition: str = EARLY, layer0: str = EMBEDDINGS) -> Floats:
