@@ -115,14 +115,6 @@ def test_p_values_are_mcnemars_and_adjusted_for_all_heads():
     assert (rows["p_adjusted"] > rows["p"])[rows["p"] < 0.5].all()
 
 
-def test_one_loss_and_one_gain_are_added():
-    """Where no answer changes, the interval is that of Bonett and Price, not a point."""
-    n = 40
-    padded = effects.with_opposite_examples(scores(np.ones((1, n)), np.ones(n)))
-    resampled = effects.resampled_deltas(padded, 4000, 0)[:, 0]
-    assert resampled.std() == pytest.approx(100 * np.sqrt((2 / (n + 2)) / (n + 2)), rel=0.05)
-
-
 def test_the_head_that_is_left_is_measured_on_other_examples():
     even = np.arange(24) % 2 == 0
     rows = [(OTHERS, "enc_enc", layer, head) for layer in (1, 2) for head in (1, 2)]
@@ -158,9 +150,7 @@ def test_statistics_of_curves_are_those_of_resamples_one_by_one():
         slow = np.quantile([difference(values, first, second) for values in resampled], [tail, 1 - tail])
         assert by_name[name]["value"] == pytest.approx(difference(observed, first, second))
         assert (by_name[name]["ci_low"], by_name[name]["ci_high"]) == pytest.approx(tuple(slow))
-    assert by_name["pruned_change", "40"]["value"] == pytest.approx(observed[1] - observed[0]), (
-        "the first step with 40 % or more"
-    )
+    assert by_name["pruned_change", "40"]["value"] == pytest.approx(observed[1] - observed[0])
     row = by_name["importance_over_random", ALL]
     differences = [difference(observed, 0, random) for random in (2, 3)]
     assert (row["n"], row["value"]) == (2, pytest.approx(np.mean(differences)))
@@ -193,9 +183,7 @@ def test_shares_after_training():
     resampled = {number: effects.resampled_scores(masked, 300, 0) for number, masked in epochs.items()}
     gained, left = effects.training_statistics(epochs, resampled)
     assert left["value"] == pytest.approx(epochs[2].score(epochs[2].parts[1].sum(axis=0)) / 100)
-    assert left["ci_low"] < left["value"] < left["ci_high"] <= 1
     assert gained["ci_low"] > 0
-    assert all(np.isnan(row["ci_low"]) for row in effects.training_statistics({0: epochs[0]}, resampled))
 
 
 HEADS, EXAMPLES = 8, 60
