@@ -124,21 +124,6 @@ def test_the_loss_of_translations_is_the_sum_over_tokens_one_after_the_other():
         masked_heads.head_gradients(experiment, EXAMPLES)
 
 
-def test_tokens_that_reach_the_loss_are_counted(experiment):
-    derivatives = masked_heads.head_gradients(experiment, EXAMPLES)
-    assert (derivatives.by_position >= np.abs(derivatives.gradient) - 1e-5).all(), "signs cancel in sums over positions"
-    lengths, (kind, layer) = [len(one.input_ids) for one in EXAMPLES], (derivatives.heads[name] for name in ("kind", "layer"))
-
-    def counts(heads):
-        return np.unique(derivatives.positions[:, heads.to_numpy()], axis=1)[:, 0].tolist()
-
-    assert counts((kind == "enc_enc") & (layer < LAYERS)) == lengths
-    if experiment.name == CLASSIFICATION:
-        assert counts(layer == LAYERS) == [1] * len(EXAMPLES), "of the last layer only the token that is classified"
-    else:
-        assert counts(kind == "enc_dec") == [len(experiment.pieces(one)) for one in EXAMPLES]
-
-
 def random_derivatives(seed=0, examples=11):
     generator = np.random.default_rng(seed)
     heads = pd.DataFrame([("enc_enc", layer, head) for layer in (1, 2) for head in (1, 2, 3)], columns=HEAD)
