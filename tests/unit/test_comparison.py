@@ -236,22 +236,6 @@ def test_numbers_of_the_sample_are_never_compared(tables):
     assert frame.loc[["t1_dobj_acc", "t1_det_baseline", "t3_structural"], "obstacle"].tolist() == obstacles
 
 
-@pytest.mark.parametrize(
-    ("role", "model", "corpus", "verdicts"),
-    [
-        ("dependencies", "", "wsj-sd-dev", {"nb_t1_det_acc": "not comparable", "nb_t1_det_baseline": "match"}),
-        ("dependencies", "bert-base-uncased", "", {"nb_t1_det_baseline": "not comparable", "dig_ent": "match"}),
-        ("coreference", "", "conll2012", {"t2_nearest_all": "match", "t2_head5_4_pronoun": "not comparable"}),
-        # The third party's numbers are those on its own treebank.
-        ("dependencies", "bert-base-uncased", "ud-ewt-dev", {"rep_ja_attn_probe": "differs"}),
-        ("dependencies", "bert-base-uncased", "wsj-sd-dev", {"rep_ja_attn_probe": "not comparable"}),
-    ],
-)
-def test_baselines_and_counts_need_the_corpus_alone(tables, role, model, corpus, verdicts):
-    label = RunLabel("r", "a model", "a corpus", model, corpus)
-    assert compared(tables, {role: label})["verdict"][list(verdicts)].to_dict() == verdicts
-
-
 def test_the_slip_in_the_paper_is_compared_with_the_notebook_and_said(tables):
     frame = compared(tables)
     for identifier, printed, target in (("t1_auxpass_acc", "82.5", "94.1"), ("t1_auxpass_baseline", "40.5", "82.5")):

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import yaml
 
-from attention_atlas.workflow.study import studies
-
 ROOT = Path(__file__).parents[2]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
 ZENODO = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
@@ -26,13 +24,3 @@ def test_version_and_date_of_the_last_release_agree():
     assert date == str(CITATION["date-released"]) == ZENODO["publication_date"]
     dates = [date for _, date in headings[1:]]
     assert dates == sorted(dates, reverse=True)
-
-
-def test_every_study_is_cited_and_has_a_page():
-    titles = " ".join(reference["title"] for reference in CITATION["references"])
-    for study in studies().values():
-        if not study.overview:
-            assert study.title.partition(": ")[2].removesuffix(" (slides)") in titles
-            assert (ROOT / f"docs/studies/{study.id}.md").exists()
-    dois = {reference["doi"] for reference in CITATION["references"] if "doi" in reference}
-    assert dois == {entry["identifier"] for entry in ZENODO["related_identifiers"] if entry["scheme"] == "doi"}
