@@ -5,18 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from edge_examples import LABELS, edge_example, word_task
-from tiny_models import LAYERS, PAD, tiny
 
-from attention_atlas.corpora.examples import Corpus
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.card import ModelCard
-from attention_atlas.studies.tenney2019.probing import pieces_of_targets, probes
+from attention_atlas.studies.tenney2019.probing import pieces_of_targets
 from attention_atlas.studies.tenney2019.targets import (
-    CONTROL_TASK,
-    EARLY,
-    EMBEDDINGS,
-    LEXICAL,
     control_labels,
     piece_spans,
     probed_cases,
@@ -120,47 +113,13 @@ def test_the_arguments_of_one_predicate_are_a_record():
     assert sum(len(record.targets) for record in task_targets("roles", [sentence], [sentence], most=2).training) == 2
 
 
-# --- the job of a task ------------------------------------------------------------------------------------------------
-
-RECIPE = {"batch": 8, "learning_rate": 0.003, "evaluation_interval": 5, "max_steps": 10, "equal_steps": 5}
-CARD = ModelCard("tiny", "", "bert", LAYERS, 4, 40, None, None, PAD, "", "pretrained", 0, "float32")
-
-
 def two_tasks(record):
     """Targets of the task entities on two words, of pos on a third."""
     example = edge_example(record, "entities", False)
     return replace(example, edges=(*example.edges[1:3], replace(example.edges[4], task="pos")))
 
 
-def corpus(records, build=two_tasks):
-    return Corpus([[build(record) for record in records[shard::2]] for shard in range(2)], 1000)
-
-
-PARTS = {"training": range(24), "development": range(24, 32)}
-CORPORA = {name: corpus(records) for name, records in PARTS.items()}
-
-
-def probed(folder, task, study_model="tiny", random_model=None, **changed):
-    settings = {"task_settings": {}, "training": RECIPE, "seeds": (1,), "layer0": [EMBEDDINGS, LEXICAL], "corpora": CORPORA}
-    settings |= {"max_targets": None, "max_traced_sentences": 4, "folder": str(folder)}
-    return probes(task, tiny("bert"), CARD, **settings | {"study_model": study_model, "random_model": random_model} | changed)
-
-
 def test_only_pieces_of_the_targets_of_a_task_are_wanted():
     example = two_tasks(0)
     # Words 1 and 2 have the pieces 2, 3 and 4; word 4 has the piece 7.
     assert [pieces_of_targets(example, task) for task in ("entities", "pos", "roles")] == [[2, 3, 4], [7], []]
-
-
-def test_of_the_random_model_fewer_probes_are_trained_and_no_targets_traced(tmp_path):
-    cases = CORPORA | {"cases": corpus(range(40, 42))}
-    first, second, random = (
-        probed(tmp_path / "states", "pos", *models, corpora=cases) for models in (("tiny",), ("m",), ("m", "tiny"))
-    )
-    assert [sorted(set(tables["scores"]["top"])) for tables in (second, random)] == [[*range(LAYERS + 1)], [0, LAYERS]]
-    assert CONTROL_TASK in set(first["scores"]["condition"])
-    assert [set(tables["scores"]["condition"]) for tables in (second, random)] == [{EARLY}, {EARLY}]
-    assert set(random["scores"]["layer0"]) == {EMBEDDINGS}
-    assert [len(tables["constant"]) for tables in (first, second, random)] == [8, 0, 0]
-    assert "cases" in set(first["cases"]["source"])
-    assert random["cases"].empty

@@ -11,12 +11,11 @@ from model_matrix import text_types, tiny_model
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
 
 from attention_atlas.attention.cache import read_attention, to_words
-from attention_atlas.attention.engine import DECODER_SELF, ENCODER_SELF, attention_shape, install, self_attention
+from attention_atlas.attention.engine import install
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard, write_card
 from attention_atlas.models.extraction import attention_maps, batch_by_length, extract_shard
-from attention_atlas.models.loading import text_part
 
 FLOAT16 = 2e-3
 
@@ -137,22 +136,6 @@ def unusual(name: str):
 def test_models_whose_maps_are_not_complete_are_refused(name, message):
     with pytest.raises(AtlasError, match=message):
         attention_maps(unusual(name), PLAIN, pad=1)
-
-
-def test_a_decoders_attention_is_never_that_of_the_encoder():
-    model = unusual("longt5")
-    assert next(iter(attention_shape(model))) == DECODER_SELF
-    with pytest.raises(AtlasError, match="encoder is computed outside the attention interface"):
-        self_attention(model)
-    with pytest.raises(AtlasError, match="without the attention interface"):
-        self_attention(text_part(model))
-
-
-@pytest.mark.parametrize(("name", "layers"), [("bart", 2), ("dpr", 4)])
-def test_the_part_that_reads_text_has_the_encoders_maps(name, layers):
-    part = text_part(unusual(name))
-    assert self_attention(part) == (ENCODER_SELF, layers, 4)
-    assert attention_maps(part, PLAIN, pad=1)[9].shape == (layers, 4, 9, 9)
 
 
 def test_texts_that_read_their_padding_do_not_share_a_batch():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import replace
 from itertools import combinations
 
 import pandas as pd
@@ -18,9 +17,9 @@ from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertModel
 
-from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.examples import build_shard
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.fine_tuning import fine_tune, label_names, parts_of_like_length
+from attention_atlas.models.fine_tuning import fine_tune, parts_of_like_length
 from attention_atlas.models.loading import describe, locate
 
 TRAINING = {"epochs": 6, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1}
@@ -95,14 +94,6 @@ def test_classes_and_scores_are_learnt_also_in_parts(base, tmp_path, task, score
     loss = pd.read_csv(tmp_path / "summary.tsv", sep="\t")["loss"]
     assert loss.iloc[-1] < loss.iloc[0] - 0.1
     assert_parts_give_the_gradient_of_the_batch(lambda: train(base, tmp_path / "parts", dropout=0.0, **options))
-
-
-def test_examples_without_labels_or_with_one_label_are_refused(base):
-    examples = list(read_examples([base[0] / "examples.parquet"]))
-    with pytest.raises(AtlasError, match="nothing to train on"):
-        label_names(examples, False)
-    with pytest.raises(AtlasError, match="examples have the label 'yes'"):
-        label_names([replace(example, label="yes") for example in examples], False)
 
 
 @pytest.mark.parametrize(

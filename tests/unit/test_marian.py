@@ -3,7 +3,6 @@
 import argparse
 import json
 import math
-import shutil
 from pathlib import Path
 
 import pytest
@@ -218,21 +217,3 @@ def test_translations_of_a_model_of_the_hub_are_read_by_the_tokenizer_of_their_l
     wanted = marian_tokenizer(opus, TARGET).encode(text).ids
     assert experiment.target_tokenizer.encode(text).ids == wanted
     assert Tokenizer.from_file(str(files["tokenizer"])).encode(text).ids != wanted, "that of the source"
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        (SOURCE, b"\xff\xff\xffnonsense", f"{SOURCE}: this SentencePiece model cannot be read"),
-        (
-            "vocab.json",
-            b'{"a": 0, "b": 2}',
-            "vocab.json: this is not the vocabulary of a Marian model .it must have ids",
-        ),
-    ],
-)
-def test_damaged_files_are_named(opus, tmp_path, name, content, message):
-    copy = shutil.copytree(opus, tmp_path / "copy")
-    (copy / name).write_bytes(content)
-    with pytest.raises(AtlasError, match=message):
-        marian_tokenizer(copy)

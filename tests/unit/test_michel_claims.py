@@ -169,23 +169,6 @@ def test_agreement_of_definitions():
     assert by_name["per_batch"]["value"] == pytest.approx(slow)
 
 
-def test_shares_after_training():
-    """The share grows from 50 % to 90 %; an epoch that does not translate yet does not count."""
-    counts = effects.sentence_counts(["a b c d e f"] * 40 + ["x"] * 40, ["a b c d e f"] * 80)
-    keys = pd.DataFrame({"epoch": 1, "percent": [0, 40], "count": [0, 4]})
-
-    def epoch(kept, whole=40):
-        base = np.concatenate([counts[:whole], counts[40 : 80 - whole]])
-        step = np.concatenate([base[:kept], counts[40 : 80 - kept]])
-        return effects.MaskedScores(effects.BLEU, keys, base, np.stack([base, step]))
-
-    epochs = {0: epoch(0, 0), 1: epoch(22), 2: epoch(38)}
-    resampled = {number: effects.resampled_scores(masked, 300, 0) for number, masked in epochs.items()}
-    gained, left = effects.training_statistics(epochs, resampled)
-    assert left["value"] == pytest.approx(epochs[2].score(epochs[2].parts[1].sum(axis=0)) / 100)
-    assert gained["ci_low"] > 0
-
-
 HEADS, EXAMPLES = 8, 60
 REPETITIONS = pytest.mark.parametrize("data_sets", [16, pytest.param(2000, marks=pytest.mark.long)])
 

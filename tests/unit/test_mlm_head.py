@@ -94,16 +94,3 @@ def test_a_trained_head_learns_what_the_text_holds(tmp_path):
     assert facts.unigram_loss == pytest.approx(np.log(6), abs=0.2)
     assert facts.heldout_loss < 0.5 * facts.unigram_loss
     assert facts.heldout_accuracy > 0.8
-
-
-@pytest.mark.parametrize(
-    ("texts", "steps", "message"),
-    [
-        (5, 60, "5 texts are too few"),
-        (20, 1, "at the end the loss is not finite"),
-    ],
-)
-def test_too_little_text_and_a_training_that_diverges_are_errors(tmp_path, texts, steps, message):
-    entry = setup(tmp_path, "bert", [example(k) for k in range(texts)])
-    with pytest.raises(AtlasError, match=message):
-        prepare(tmp_path, entry, steps=steps, learning_rate=1e30)

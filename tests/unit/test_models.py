@@ -13,11 +13,11 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 from tiny_models import HEADS, LAYERS, PAD, VOCABULARY, WIDTH, batch_for, main_output, saved_model, tiny
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import sha256
-from attention_atlas.models.card import ModelCard, read_card, read_shape
+from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.loading import describe, initialised, load_model
 
 ENTRIES = ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]
@@ -84,16 +84,6 @@ def test_a_model_that_does_not_fit_its_entry_is_refused(folder, tmp_path, spoil,
     if spoil:
         spoil(copy)
     assert re.search(message, not_described(tmp_path, entry_for(copy, **changes)))
-
-
-@pytest.mark.parametrize(("name", "expected"), [("roberta", 38), ("bert", 40)])
-def test_the_longest_input_counts_positions_as_the_architecture_does(tmp_path, name, expected):
-    tiny(name).save_pretrained(tmp_path)
-    tokenizer = Tokenizer(models.WordLevel({entry: i for i, entry in enumerate(ENTRIES)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(tmp_path)
-    # RoBERTa's positions begin behind the padding index, 1.
-    assert described(tmp_path, entry_for(tmp_path)).max_tokens == read_shape(tmp_path)["longest_input"] == expected
 
 
 def test_a_loaded_model_computes_what_was_saved_without_dropout(folder):

@@ -6,13 +6,12 @@ import inspect
 import re
 from fractions import Fraction
 
-import pandas as pd
 import pytest
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.published import values as published_values
 from attention_atlas.published.compare import CLOSE, EXACT, NO, QUALITATIVE, SETTING
-from attention_atlas.published.values import COLUMNS, half_unit, load_published, printed, published_column
+from attention_atlas.published.values import COLUMNS, half_unit, load_published
 from attention_atlas.workflow.shown import full_name, shown
 
 SIZES = {"clark2019": 183, "guan2020": 55, "kovaleva2019": 568, "michel2019": 193, "tenney2019": 130, "stefanik2021": 13}
@@ -50,15 +49,6 @@ def test_every_cell_is_of_a_table_that_the_comparison_reads(study):
     assert {cell.artefact for cell in cells} <= read | {"table4"}
     assert all(cell.scale in (1, 100, Fraction(1, 100)) for cell in cells)
     assert all(re.fullmatch(r"\w+|(mean|sum|max|min)\(\w+\)", cell.column) for cell in cells)
-
-
-def test_a_value_is_looked_up_by_the_cell_of_our_table():
-    published = load_published("kovaleva2019")
-    value = printed(published, "Table 1", "value", task="stsb", metric="correlation", state="tuned")
-    assert (value.id, value.value) == ("k_t1_stsb_acc_pretrained_init_finetuned", 82.7)
-    assert printed(published, "Table 1", "value", task="stsb", metric="f1", state="tuned") is None
-    rows = pd.DataFrame({"kind": ["enc_enc", "enc_enc"], "layer": [1, 99], "head": [1, 1]})
-    assert published_column(load_published("michel2019"), "Table 1", "table1", "delta", rows) == [0.03, None]
 
 
 # --- the files --------------------------------------------------------------------------------------------------------

@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 from edge_examples import LAYERS, edge_example, telling_states
 
-from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.studies.tenney2019.probing import Plan, probe_tables, traced_cases
-from attention_atlas.studies.tenney2019.summary import centre_of_gravity, expected_layer, summary, traces
+from attention_atlas.studies.tenney2019.summary import centre_of_gravity, expected_layer, summary
 from attention_atlas.studies.tenney2019.tables import PUBLISHED_TARGETS, comparison
 from attention_atlas.studies.tenney2019.targets import (
     ANSWERS,
@@ -101,30 +100,6 @@ def test_a_target_of_the_development_set_is_traced_where_no_label_is_likely_in_a
     assert set(cases_of(probabilities, gold=gold)["target"]) == {0, 1}
 
 
-def test_sentences_of_figure_3_are_those_in_doubt_for_most_tasks_and_with_most_changes():
-    # Sentence -> for each target its task, and the probability of the right label in the first and the last layer.
-    sentences = {
-        "case": [("pos", 0.9, 0.9)],
-        "one": [("pos", 0.4, 0.6)],
-        "steady": [("pos", 0.4, 0.4), ("pos", 0.3, 0.3), ("pos", 0.3, 0.3)],
-        "changing": [("pos", 0.4, 0.6), ("pos", 0.6, 0.4)],
-        "two tasks": [("pos", 0.4, 0.4), ("roles", 0.3, 0.3)],
-    }
-    rows = [
-        ["cases" if name == "case" else "development", task, name, 0, k, "", "", top, "x", gold, p if gold else 1 - p, ""]
-        for name, targets in sentences.items()
-        for k, (task, *by_top) in enumerate(targets)
-        for top, p in enumerate(by_top)
-        for gold in (0, 1)
-    ]
-    table = pd.DataFrame(rows, columns=CASES)
-    shown = traces({task: table[table["task"] == task] for task in ("pos", "roles")}, 2)
-    assert shown.drop_duplicates("sentence")[["sentence", "id"]].to_numpy().tolist() == [
-        *([1, "case"], [2, "two tasks"], [3, "changing"])
-    ]
-    assert shown["gold"].iloc[:4].tolist() == [1, 1, 0, 0]
-
-
 def test_tables_follow_from_scores_and_weights(tables):
     scores, weights = tables["probe_scores"], tables["mixing_weights"]
     early = scores[(scores["condition"] == EARLY) & (scores["layer0"] == EMBEDDINGS)]
@@ -212,8 +187,3 @@ def test_another_recipe_or_another_number_of_targets_is_not_compared(tables, as_
     for sizes in ((9, TARGETS), (TRAINING_TARGETS, 9)):
         monkeypatch.setitem(PUBLISHED_TARGETS, "pos", sizes)
         assert row()["comparable"] == "no"
-
-
-def test_the_words_alone_need_a_model_that_has_them():
-    with pytest.raises(AtlasError, match="layer0: lexical needs a model with embeddings like BERT's"):
-        probe("pos", False, Plan([1], [EMBEDDINGS, LEXICAL], True, True), lexical=False)

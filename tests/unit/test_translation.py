@@ -18,7 +18,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.models.fine_tuning import fine_tune, write_untrained_model
 from attention_atlas.models.loading import describe, epoch_loaders, load_trained
 from attention_atlas.models.task_heads import search, translate_under
-from attention_atlas.studies.michel2019.experiments import dynamics, masked, open_experiment
+from attention_atlas.studies.michel2019.experiments import masked, open_experiment
 
 SHAPE = {"layers": 2, "heads": 4, "hidden_size": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
 TRAINING = {
@@ -143,12 +143,3 @@ def test_translations_under_every_mask(experiment, trained):
     rows = table[(table["masked"] == "others") & (table["kind"] == "enc_dec") & (table["layer"] == 2) & (table["head"] == 3)]
     plan = Plan().zero(1, [0, 1, 3], DECODER_CROSS)
     assert rows["answer"].tolist() == translate(model, examples[:5], 0, tokenizer, plan, beams=2)
-
-
-def test_pruning_follows_a_training(experiment, trained):
-    model, examples, tokenizer, folder = trained
-    loaders = epoch_loaders(folder.parent / "epochs.safetensors")
-    table = dynamics(experiment, loaders, examples[:4], examples, "paper", 8, {"step": 50})
-    assert table.groupby(["epoch", "percent"]).size().to_dict() == {(e, p): 4 for e in (1, 3) for p in (0, 50, 100)}
-    whole = table[(table["epoch"] == 3) & (table["count"] == 0)]
-    assert whole["answer"].tolist() == translate(model, examples[:4], 0, tokenizer, beams=2), "the checkpoint itself"

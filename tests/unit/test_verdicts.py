@@ -13,12 +13,9 @@ from attention_atlas.published.compare import (
     Claim,
     Measured,
     all_hold,
-    compare,
-    obstacle,
     verdict,
 )
 from attention_atlas.published.values import Number, Published
-from attention_atlas.stats.intervals import level_of_parts
 
 
 def published(*numbers, **fields) -> Published:
@@ -118,13 +115,3 @@ def test_the_verdict_is_where_the_interval_lies_and_needs_the_second_test(low, h
 def test_a_claim_about_several_things_is_as_good_as_its_worst_part(parts, verdict, shown):
     whole = all_hold("all", "ours", parts)
     assert (whole.statement, whole.ours, whole.verdict, whole.value) == ("all", "ours", verdict, shown)
-
-
-def test_what_stands_in_the_way_of_a_comparison_and_values_that_no_table_has():
-    entry = one_value(50.0)
-    assert obstacle(entry, measured(None, EXACT)) == "not measured"
-    assert obstacle(entry, measured(50.0, NO, obstacle="another model")) == "another model"
-    assert obstacle(replace(entry, never="another checkpoint"), measured(50.0, NO)) == "another checkpoint"
-    frame = compare({"b": one_value(1.0), "a": one_value([1, 2])}, {"b": measured(1.0), "elsewhere": measured(2)})
-    assert frame[["id", "verdict"]].to_numpy().tolist() == [["b", "match"], ["a", "not computed"]]
-    assert level_of_parts(5) == pytest.approx(0.99)
