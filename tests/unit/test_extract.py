@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from model_matrix import text_types, tiny_model
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
 
@@ -15,7 +13,7 @@ from attention_atlas.attention.engine import install
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.extraction import attention_maps, batch_by_length, extract_shard
+from attention_atlas.models.extraction import attention_maps, extract_shard
 
 FLOAT16 = 2e-3
 
@@ -69,18 +67,6 @@ def test_batching_and_the_padding_token_do_not_matter():
         batched = attention_maps(installed("bert"), EXAMPLES[::-1], pad, batch_tokens=batch_tokens)
         for record, maps in alone.items():
             np.testing.assert_allclose(batched[record], maps, rtol=0, atol=1e-3)
-
-
-@settings(max_examples=40, deadline=None)
-@given(lengths=st.lists(st.integers(3, 30), max_size=20), room=st.integers(1, 100))
-def test_batches_have_every_example_once_longest_first_within_their_bound(lengths, room):
-    batches = list(batch_by_length([example(record, length) for record, length in enumerate(lengths)], room))
-    in_order = [(-len(e.input_ids), e.record) for batch in batches for e in batch]
-    assert in_order == sorted((-n, r) for r, n in enumerate(lengths))
-    for batch in batches:
-        assert len(batch) == 1 or len(batch) * len(batch[0].input_ids) <= room
-    for batch in batches[:-1]:
-        assert (len(batch) + 1) * len(batch[0].input_ids) > room, "the next example would not have fitted"
 
 
 def shard(folder, model, examples: list[Example], level: str = "tokens"):

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
-from itertools import combinations
 
 import pandas as pd
 import pytest
 import torch
 from first_gradients import assert_parts_give_the_gradient_of_the_batch, stop_after
-from hypothesis import given
-from hypothesis import strategies as st
-from safetensors.torch import load_file
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertModel
 
 from attention_atlas.corpora.examples import build_shard
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.fine_tuning import fine_tune, parts_of_like_length
-from attention_atlas.models.loading import describe, locate
+from attention_atlas.models.fine_tuning import fine_tune
+from attention_atlas.models.loading import describe
 
 TRAINING = {"epochs": 6, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1}
 TRAINING |= {"task": "questions", "optimiser": "adamw"}
@@ -69,14 +65,6 @@ def test_the_loss_falls_and_the_same_seed_gives_the_same_weights(base, tmp_path)
     train(base, tmp_path / "c", seed=2)
     assert outputs(tmp_path / "a") == outputs(tmp_path / "b")
     assert outputs(tmp_path / "a")[0] != outputs(tmp_path / "c")[0]
-
-
-def test_frozen_word_embeddings_keep_their_values_and_all_else_is_trained(base, tmp_path):
-    before = load_file(locate(base[1]) / "model.safetensors")
-    trained = load_file(train(base, tmp_path, epochs=1, freeze_word_embeddings=True) / "model.safetensors")
-    after = {name.removeprefix("bert."): values for name, values in trained.items()}
-    unchanged = {name for name in before.keys() & after.keys() if torch.equal(after[name], before[name])}
-    assert unchanged == {"embeddings.word_embeddings.weight"}
 
 
 @pytest.mark.parametrize(("task", "score"), [("rte", "label"), ("stsb", "score")])
@@ -132,19 +120,3 @@ def test_a_stopped_training_goes_on_to_the_same_weights(base, tmp_path, monkeypa
     assert (f"continuing after step {steps // 4 * 4}" in caplog.text) == goes_on
     train(base, tmp_path / "whole", **before | changed)
     assert outputs(tmp_path / "whole") == outputs(tmp_path / "stopped")
-
-
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=7), st.integers(0, 40))
-def test_no_other_parts_of_a_batch_have_fewer_pieces(lengths, part_pieces):
-    def padded(parts):
-        return sum(len(part) * max(lengths[place] for place in part) + part_pieces for part in parts)
-
-    parts = parts_of_like_length(lengths, part_pieces)
-    assert sorted(place for part in parts for place in part) == list(range(len(lengths)))
-    places = sorted(range(len(lengths)), key=lambda place: -lengths[place])
-    ways = [
-        [places[start:stop] for start, stop in zip((0, *cuts), (*cuts, len(places)), strict=True)]
-        for count in range(len(lengths))
-        for cuts in combinations(range(1, len(lengths)), count)
-    ]
-    assert padded(parts) == min(map(padded, ways))

@@ -195,8 +195,5 @@ def test_the_checksum_of_weights_in_several_files_covers_all_of_them(folder, tmp
     lines = [f"{sha256(sharded / name)}  {name}\n" for name in ("model.safetensors.index.json", first, second)]
     checksum = hashlib.sha256("".join(lines).encode()).hexdigest()
     assert described(tmp_path, entry_for(sharded, sha256=checksum)).weights_sha256 == checksum
-    with (sharded / second).open("ab") as stream:
-        stream.write(b" ")
-    assert "wrong checksum" in not_described(tmp_path, entry_for(sharded, sha256=checksum))
     (sharded / second).unlink()
     assert second in not_described(tmp_path, entry_for(sharded))
