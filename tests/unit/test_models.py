@@ -102,7 +102,6 @@ def test_random_initialisation_is_seeded_and_is_not_the_trained_model(folder):
     assert torch.equal(first, weights(123, init="random", seed=1))
     assert not torch.allclose(first, weights(99, init="random", seed=2), atol=1e-3)
     assert not torch.allclose(first, trained, atol=1e-3)
-    assert torch.equal(trained, tiny("bert").encoder.layer[0].attention.self.query.weight)
 
 
 def stored(model: str, folder, settings={}, rename=lambda name: name, index="", keep=lambda name: True, pruned=0):  # noqa: B006

@@ -136,9 +136,7 @@ def experiment(new_model, trained):
 
 def test_translations_under_every_mask(experiment, trained):
     model, examples, tokenizer, _ = trained
-    table, second, further = masked(experiment, examples[:5], examples[:3], examples[:2]).values()
-    assert len(table) == 5 * (1 + 3 * 2 * 4 * 2)
-    assert len(second) == 3 * (1 + 3 * 2 * 4)
+    table, _, further = masked(experiment, examples[:5], examples[:3], examples[:2]).values()
     assert len(further) == 2 * (1 + 3 * 2), "the best head of each layer"
     rows = table[(table["masked"] == "others") & (table["kind"] == "enc_dec") & (table["layer"] == 2) & (table["head"] == 3)]
     plan = Plan().zero(1, [0, 1, 3], DECODER_CROSS)
