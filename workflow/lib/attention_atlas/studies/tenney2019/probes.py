@@ -187,10 +187,10 @@ def train_probes(
     torch.manual_seed(keys[0].seed)
     sample = states(targets.training[0].example)
     probes = EdgeProbes(keys, sample.shape[0], sample.shape[2], len(targets.labels), targets.pairs).to(device)
-    others = [parameter for name, parameter in probes.named_parameters() if name not in ("mix", "scale")]
-    mixing = {"params": [probes.mix, probes.scale], "lr": recipe.learning_rate * recipe.mixing_rate_factor}
+    others: Any = {"params": [weights for name, weights in probes.named_parameters() if name not in ("mix", "scale")]}
+    mixing: Any = {"params": [probes.mix, probes.scale], "lr": recipe.learning_rate * recipe.mixing_rate_factor}
     # The optimiser of the published code.
-    adam = torch.optim.Adam([{"params": others}, mixing], lr=recipe.learning_rate, amsgrad=True, fused=True)
+    adam = torch.optim.Adam([others, mixing], lr=recipe.learning_rate, amsgrad=True, fused=True)
     stopping = _EarlyStopping(keys, recipe, probes)
     # Evaluations in training count all labels, final scores those that `targets.scored` names (published code).
     every_label = torch.ones(len(targets.labels), dtype=torch.bool, device=device)
