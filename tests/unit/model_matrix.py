@@ -1,7 +1,6 @@
 """Every text model type of the installed transformers as a tiny random model: which of them the attention engine serves.
 
     python tests/unit/model_matrix.py               writes docs/models-matrix.md (minutes)
-    python tests/unit/model_matrix.py bert t5       prints what was seen of these types
 
 The models have the default configuration of their type, made small, and windows shorter than the text. A type works if, for
 each kind of attention: observed maps and outputs equal those of eager attention bit for bit, also with padding on the left; a
@@ -325,14 +324,12 @@ def outputs_of_heads(
     return seen[Site(*kind, layer)], output
 
 
-def verdicts(names: Sequence[str] = ()) -> dict[str, Verdict]:
-    """What was seen of each text type, or of those with these names."""
+def verdicts() -> dict[str, Verdict]:
+    """What was seen of each text type."""
     # Tiny models are slower on several threads.
     torch.set_num_threads(1)
     seen = {}
     for name, configuration, model_class in text_types():
-        if names and name not in names:
-            continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -400,9 +397,4 @@ def page(seen: Mapping[str, Verdict]) -> str:
 
 
 if __name__ == "__main__":
-    all_seen = verdicts(sys.argv[1:])
-    for type_name, verdict in all_seen.items():
-        if verdict.faults or len(sys.argv) > 1:
-            print(type_name, verdict)
-    if len(sys.argv) == 1:
-        PAGE.write_text(page(all_seen), encoding="utf-8")
+    PAGE.write_text(page(verdicts()), encoding="utf-8")

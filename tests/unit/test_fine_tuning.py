@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import replace
-from itertools import combinations
 
 import pandas as pd
 import pytest
 import torch
 from first_gradients import assert_parts_give_the_gradient_of_the_batch, stop_after
-from hypothesis import given
-from hypothesis import strategies as st
-from safetensors.torch import load_file
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 from transformers import BertConfig, BertModel
 
-from attention_atlas.corpora.examples import build_shard, read_examples
+from attention_atlas.corpora.examples import build_shard
 from attention_atlas.errors import AtlasError
-from attention_atlas.models.fine_tuning import CHECKPOINT, fine_tune, label_names, order_of_batches, parts_of_like_length
-from attention_atlas.models.loading import describe, locate
+from attention_atlas.models.fine_tuning import fine_tune
+from attention_atlas.models.loading import describe
 
 TRAINING = {"epochs": 6, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1}
 TRAINING |= {"task": "questions", "optimiser": "adamw"}
@@ -63,32 +58,13 @@ def outputs(folder):
 
 
 def test_the_loss_falls_and_the_same_seed_gives_the_same_weights(base, tmp_path):
-    folder = train(base, tmp_path / "a")
-    assert sorted(path.name for path in folder.iterdir()) == sorted(CHECKPOINT)
+    train(base, tmp_path / "a")
     summary = pd.read_csv(tmp_path / "a/summary.tsv", sep="\t")
     assert summary["loss"].iloc[-1] < summary["loss"].iloc[0] - 0.2
     train(base, tmp_path / "b")
     train(base, tmp_path / "c", seed=2)
     assert outputs(tmp_path / "a") == outputs(tmp_path / "b")
     assert outputs(tmp_path / "a")[0] != outputs(tmp_path / "c")[0]
-
-
-def test_frozen_word_embeddings_keep_their_values_and_all_else_is_trained(base, tmp_path):
-    before = load_file(locate(base[1]) / "model.safetensors")
-    trained = load_file(train(base, tmp_path, epochs=1, freeze_word_embeddings=True) / "model.safetensors")
-    after = {name.removeprefix("bert."): values for name, values in trained.items()}
-    unchanged = {name for name in before.keys() & after.keys() if torch.equal(after[name], before[name])}
-    assert unchanged == {"embeddings.word_embeddings.weight"}
-
-
-def test_the_order_of_batches_is_a_choice(base, tmp_path):
-    weights = {}
-    for order in ("by_length", "random"):
-        folder = train(base, tmp_path / order, epochs=1, batches=order, dropout=0.0, stored_dtype="float16")
-        weights[order] = load_file(folder / "model.safetensors")["qa_outputs.weight"]
-    assert weights["random"].dtype == torch.float16
-    assert not torch.equal(*weights.values())
-    assert order_of_batches({"task": "translation"}) == "random"
 
 
 @pytest.mark.parametrize(("task", "score"), [("rte", "label"), ("stsb", "score")])
@@ -102,22 +78,10 @@ def test_classes_and_scores_are_learnt_also_in_parts(base, tmp_path, task, score
     build_shard(corpus, tmp_path / "raw.tsv", base[0] / "pieces.json", 64, 0, base[0] / "pairs.parquet", tmp_path / "d.tsv")
     options = {"examples": "pairs", "task": "labels", "regression": task == "stsb"}
     settings = json.loads((train(base, tmp_path, epochs=12, **options) / "config.json").read_text())
-    assert settings["architectures"] == ["BertForSequenceClassification"]
     assert task == "stsb" or settings["id2label"] == {"0": "no", "1": "yes"}
     loss = pd.read_csv(tmp_path / "summary.tsv", sep="\t")["loss"]
     assert loss.iloc[-1] < loss.iloc[0] - 0.1
     assert_parts_give_the_gradient_of_the_batch(lambda: train(base, tmp_path / "parts", dropout=0.0, **options))
-
-
-def test_examples_without_labels_or_with_one_label_are_refused(base, tmp_path):
-    examples = list(read_examples([base[0] / "examples.parquet"]))
-    with pytest.raises(AtlasError, match="nothing to train on"):
-        label_names(examples, False)
-    with pytest.raises(AtlasError, match="examples have the label 'yes'"):
-        label_names([replace(example, label="yes") for example in examples], False)
-    with pytest.raises(AtlasError, match="nothing to train on"):
-        fine_tune(base[1], base[0] / "card.json", [], 100, TRAINING, 1, tmp_path / "checkpoint", tmp_path / "summary.tsv")
-    assert not (tmp_path / "summary.tsv").exists()
 
 
 @pytest.mark.parametrize(
@@ -125,7 +89,6 @@ def test_examples_without_labels_or_with_one_label_are_refused(base, tmp_path):
     [
         ({"optimiser": "bert_adam"}, r"at step 2 the loss is not finite\. Lower learning_rate \(1e\+30\)"),
         ({"epochs": 1, "batch": 8}, "at the end the loss is not finite"),
-        ({"epochs": 1, "batch": 8, "learning_rate": 1e5, "stored_dtype": "float16"}, "35 of 39 weights are not finite"),
     ],
 )
 def test_a_training_that_diverges_is_an_error(base, tmp_path, changed, message):
@@ -139,7 +102,7 @@ def test_a_training_that_diverges_is_an_error(base, tmp_path, changed, message):
     [
         # Four steps per epoch. The job may be killed while the Trainer stores its state.
         (7, None, {}, True),
-        (4, None, {"optimiser": "bert_adam", "batches": "random"}, True),
+        (4, None, {"optimiser": "bert_adam", "batches": "random", "stored_dtype": "float16"}, True),
         (6, "trainer_state.json", {}, False),
         (6, None, {"code": "b"}, False),
     ],
@@ -157,22 +120,3 @@ def test_a_stopped_training_goes_on_to_the_same_weights(base, tmp_path, monkeypa
     assert (f"continuing after step {steps // 4 * 4}" in caplog.text) == goes_on
     train(base, tmp_path / "whole", **before | changed)
     assert outputs(tmp_path / "whole") == outputs(tmp_path / "stopped")
-    assert not (tmp_path / "stopped/training_state").exists()
-
-
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=7), st.integers(0, 40))
-def test_no_other_parts_of_a_batch_have_fewer_pieces(lengths, part_pieces):
-    def padded(parts):
-        return sum(len(part) * max(lengths[place] for place in part) + part_pieces for part in parts)
-
-    parts = parts_of_like_length(lengths, part_pieces)
-    assert sorted(place for part in parts for place in part) == list(range(len(lengths)))
-    places = sorted(range(len(lengths)), key=lambda place: -lengths[place])
-    ways = [
-        [places[start:stop] for start, stop in zip((0, *cuts), (*cuts, len(places)), strict=True)]
-        for count in range(len(lengths))
-        for cuts in combinations(range(1, len(lengths)), count)
-    ]
-    assert padded(parts) == min(map(padded, ways))
-    assert parts_of_like_length([3, 9, 4, 8], 10) == [[0, 1, 2, 3]], "whole, in the order that it has"
-    assert parts_of_like_length([3, 9, 4, 8], 5) == [[1, 3], [2, 0]]

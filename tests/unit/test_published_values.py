@@ -6,13 +6,12 @@ import inspect
 import re
 from fractions import Fraction
 
-import pandas as pd
 import pytest
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.published import values as published_values
 from attention_atlas.published.compare import CLOSE, EXACT, NO, QUALITATIVE, SETTING
-from attention_atlas.published.values import COLUMNS, half_unit, load_published, printed, published_column, published_rows
+from attention_atlas.published.values import COLUMNS, half_unit, load_published
 from attention_atlas.workflow.shown import full_name, shown
 
 SIZES = {"clark2019": 183, "guan2020": 55, "kovaleva2019": 568, "michel2019": 193, "tenney2019": 130, "stefanik2021": 13}
@@ -50,42 +49,6 @@ def test_every_cell_is_of_a_table_that_the_comparison_reads(study):
     assert {cell.artefact for cell in cells} <= read | {"table4"}
     assert all(cell.scale in (1, 100, Fraction(1, 100)) for cell in cells)
     assert all(re.fullmatch(r"\w+|(mean|sum|max|min)\(\w+\)", cell.column) for cell in cells)
-
-
-def test_published_table_1_as_the_specification_has_it():
-    published = load_published("clark2019")
-
-    def of_item(item, relation):
-        return tuple(printed(published, item, name, relation=relation).value for name in ("accuracy", "baseline_accuracy"))
-
-    heads = {
-        entry.numbers[0].cell.where["relation"]: entry.details["head"]
-        for entry in published.values()
-        if entry.item == "Table 1" and entry.numbers[0].cell.artefact == "dependency_heads"
-    }
-    assert len(heads) == 15
-    for relation, *row in (("dobj", "8-10", 86.8, 40.0), ("all", "7-6", 34.5, 26.3), ("auxpass", "4-10", 82.5, 40.5)):
-        assert [heads[relation], *of_item("Table 1", relation)] == row
-    assert [number.corrected for number in published["t1_auxpass_acc"].numbers] == [94.1]
-    # Thirteen of the fourteen relations are the same in the authors' notebook; the row All is not.
-    differing = {relation for relation in heads if of_item("Table 1", relation) != of_item("notebook Table 1", relation)}
-    assert differing == {"all", "auxpass"}
-    assert all(0 < entry.tolerance < 0.1 for entry in published.values() if entry.kind == "digitised")
-
-
-def test_a_value_is_looked_up_by_the_cell_of_our_table():
-    published = load_published("kovaleva2019")
-    value = printed(published, "Table 1", "value", task="stsb", metric="correlation", state="tuned")
-    assert (value.id, value.value) == ("k_t1_stsb_acc_pretrained_init_finetuned", 82.7)
-    assert printed(published, "Table 1", "value", task="stsb", metric="f1", state="tuned") is None
-    rows = pd.DataFrame({"kind": ["enc_enc", "enc_enc"], "layer": [1, 99], "head": [1, 1]})
-    assert published_column(load_published("michel2019"), "Table 1", "table1", "delta", rows) == [0.03, None]
-
-
-def test_numbers_to_draw_are_in_our_unit_and_without_misprints():
-    rows = published_rows("clark2019", ["t1_auxpass_acc", "dig_ent"])
-    assert rows["value"].iloc[0] == pytest.approx(0.941)
-    assert rows["layer"].iloc[1:].tolist() == list(range(1, 13))
 
 
 # --- the files --------------------------------------------------------------------------------------------------------

@@ -3,17 +3,13 @@
 import pandas as pd
 import pytest
 from shipped_runs import shipped, shipped_copy, wildcards
-from small_config import changed
 
 from attention_atlas.atlas.study import head_sources, random_scores
 from attention_atlas.errors import AtlasError
 from attention_atlas.published.compare import COLUMNS, VERDICTS
 from attention_atlas.scoreboard.tables import CLAIM_VERDICTS, CLAIMS, claims, comparison, scoreboard
-from attention_atlas.workflow.artifacts import built_tables
-from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.study_inputs import StudyInputs
 
-PAPERS = ["clark2019", "guan2020", "kovaleva2019", "michel2019", "tenney2019", "stefanik2021"]
 SAMPLE_SOURCES = {table for table in head_sources() if table.partition("/")[0] in shipped()["runs"]["sample"]}
 """Tables of single heads of the studies that the sample run has."""
 
@@ -54,28 +50,6 @@ def of_atlas(name: str, run: str = "sample", config=None):
     return StudyInputs(config or shipped(), "atlas").of_run(name)(wildcards(run))
 
 
-def of_scoreboard(config, name: str, run: str = "sample"):
-    return StudyInputs(config, "scoreboard").of_run(name)(wildcards(run))
-
-
-def test_the_scoreboard_takes_every_comparison_and_all_claims():
-    for name, file in (("comparisons", "comparison"), ("claims_of", "claims")):
-        assert of_scoreboard(shipped(), name) == {study: f"results/sample/{study}/{file}.tsv" for study in PAPERS}
-    assert [of_scoreboard(shipped(), "generated", run) for run in ("sample", "laptop", "paper")] == [True, False, False]
-    assert of_scoreboard(shipped(), "built")["tenney2019/figure1.svg"] == "results/sample/tenney2019/figure1.svg"
-    # Without a corpus of segments there is no comparison of Clark et al.
-    assert of_scoreboard(shipped(), "comparisons", "any") == {}
-
-
-def test_tables_of_single_heads_are_those_that_the_studies_make_and_say_whose_heads_they_measure():
-    tables, models = of_atlas("tables"), of_atlas("table_models")
-    assert set(tables) == SAMPLE_SOURCES
-    assert "clark2019/table1" in set(built_tables(shipped(), "sample")) - set(tables), "it measures no single heads"
-    # Classes are those of the whole family, by the heads of its base.
-    expected = {"guan2020/head_types": "minilm-squad", "kovaleva2019/figure8": "family minilm-glue"}
-    assert {name: models[name] for name in expected} == expected
-
-
 def test_tables_of_a_model_of_another_shape_are_skipped():
     config = shipped_copy()
     config["models"]["other"] = config["models"]["minilm-glue-mnli-42"] | {"heads": 6}
@@ -99,15 +73,6 @@ def test_what_no_study_of_the_run_makes_is_measured_on_the_atlas_sentences():
         config["runs"]["any"]["clark2019"] |= changes
         tables = of_atlas("tables", "any", config)
         assert tables["clark2019/dependency_head_relations"] == f"{folder}/dependency_head_relations.tsv"
-
-
-def test_the_page_reads_every_compared_model_and_the_sentences_that_it_shows():
-    second, names = "minilm-random-1", ("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables")
-    assert [list(of_atlas(name)) for name in names] == [["minilm", second]] * len(names)
-    assert of_atlas("attention")[second][0] == f"results/sample/attention/{second}/sample-trees/0.safetensors"
-    assert of_atlas("random_weights") == {"minilm": False, second: True}
-    bare = resolve(changed("runs/one/atlas", {}))
-    assert [of_atlas(name, "one", bare) for name in names] == [{}] * len(names)
 
 
 def test_random_controls_and_their_scores():

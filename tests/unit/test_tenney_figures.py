@@ -8,8 +8,7 @@ import pytest
 from largest_tables import LAYERS, MODEL, combined, generator
 
 from attention_atlas.corpora.layers import EDGE_TASKS
-from attention_atlas.studies.tenney2019.figures import PublishedModel, figure2, figure3
-from attention_atlas.studies.tenney2019.summary import FIGURE3
+from attention_atlas.studies.tenney2019.figures import PublishedModel, figure2
 
 TASKS = list(EDGE_TASKS)
 SIZES = {"sentences": 12345, "targets": 123456, "unit": "documents", "units": 1234, "seeds": 3}
@@ -25,15 +24,6 @@ def bars(model: str) -> pd.DataFrame:
     return rows.assign(share_low=rows["share"] - 0.05, share_high=rows["share"] + 0.08, within_noise=last.astype(int))
 
 
-def traced_targets(span1="a long span of many words " * 3, **keys):
-    keys = {"sentence": range(1, 9), "task": ["roles", "constituents", "coreference", "relations"], "layer": range(7)} | keys
-    rows = combined({**keys, "gold": [0, 1]}).assign(source="development", id="an-id", target=0, span1=span1)
-    rows = rows.assign(words="the $5 prestidigitator who had been " * 20, span2="another long span of words", probability=0.4)
-    rows["label"] = np.where(rows["gold"] == 1, "Component-Whole(e2,e1)", "Entity-Destination(e1,e2)")
-    rows.loc[rows["task"] == "coreference", "label"] = rows["gold"].astype(str)
-    return rows[FIGURE3]
-
-
 def test_shares_have_intervals_and_are_not_drawn_for_a_gain_within_noise():
     rows = bars(MODEL)
     axes = figure2(rows[rows["task"].isin([TASKS[0], TASKS[-1]])]).figure.axes
@@ -44,15 +34,6 @@ def test_shares_have_intervals_and_are_not_drawn_for_a_gain_within_noise():
     for layer, interval in ends.items():
         assert interval == pytest.approx(gains.loc[layer, ["share_low", "share_high"]].tolist())
     assert axes[3].get_ylim()[1] < 2, "a share of a vanishing gain would set the axis to 98"
-
-
-def test_figure_3_draws_one_target_of_each_task_first():
-    first = traced_targets(sentence=[1], task=["pos", "roles", "constituents"], layer=range(2))
-    more = pd.concat([first.query("task == 'pos'").assign(target=number) for number in (1, 2)])
-    axes = figure3(pd.concat([first, more, first.assign(sentence=2)])).figure.axes
-    titles = [axis.get_title(loc="left").split("\n")[0] for axis in axes if axis.get_title(loc="left")]
-    pos, others = "Parts of speech", ["Constituents", "Semantic roles"]
-    assert titles == [pos, pos, *others, pos, *others]
 
 
 def test_published_layers_are_drawn_at_their_relative_depth_and_gains_from_layer_1_on():

@@ -1,7 +1,7 @@
 """Expected layers, centres, divergences, resampled F1, and the best constant answer, against slow and obvious ways."""
 
 from dataclasses import replace
-from itertools import chain, combinations, product
+from itertools import chain, combinations
 
 import numpy as np
 import pandas as pd
@@ -12,16 +12,13 @@ from hypothesis import strategies as st
 from scipy.stats import entropy
 
 from attention_atlas.corpora.layers import EdgeTarget
-from attention_atlas.stats.intervals import resampled_counts
 from attention_atlas.studies.tenney2019.summary import (
     centre_of_gravity,
-    divergence_of_gains,
+    differential_scores,
     divergence_of_weights,
     expected_layer,
     is_noise,
     resampled_f1,
-    resampled_f1_of_answers,
-    seed_interval,
     shares_of_gain,
 )
 from attention_atlas.studies.tenney2019.targets import ANSWERS, CONTROL_TASK, COUNTS, EARLY, EMBEDDINGS, constant_answer, f1_of
@@ -51,7 +48,7 @@ def test_divergence_is_that_of_scipy_and_0_for_equal_weights(weights):
 def test_statistics_of_several_rows_and_of_tasks_that_gain_nothing():
     scores = np.asarray([[80.0, 85.0, 90.0], [50.0, 70.0, 60.0], [50.0, 60.0, 50.0], [50.0, 40.0, 30.0]])
     assert expected_layer(scores) == pytest.approx([1.5, 0, np.nan, np.nan], nan_ok=True)
-    assert divergence_of_gains(scores) == pytest.approx([0, 1, 1, np.nan], nan_ok=True)
+    assert divergence_of_weights(differential_scores(scores)) == pytest.approx([0, 1, 1, np.nan], nan_ok=True)
     assert shares_of_gain(scores[1:]) == pytest.approx(np.array([[1, -0.5], [1, -1], [np.nan, np.nan]]), nan_ok=True)
     assert centre_of_gravity([[0, 1, 0], [1, 1, 2]]) == pytest.approx([1, 1.25])
 
@@ -60,12 +57,6 @@ def test_a_gain_within_its_error_is_noise():
     # The standard deviation of the gain is 2 here: a gain of 4 is noise, one of 4.1 is not.
     resampled = np.stack([np.zeros(3), [8.0, 10.0, 12.0]], axis=1)
     assert [is_noise(np.array([50.0, 50 + gain]), resampled) for gain in (4, 4.1)] == [True, False]
-
-
-def test_the_interval_of_a_mean_over_seeds_is_a_bootstrap():
-    values = np.array([1.0, 2.0, 6.0, 7.0])
-    means = np.array(list(product(values, repeat=4))).mean(axis=1)
-    assert seed_interval(values, 0, 20_000) == pytest.approx(np.quantile(means, [0.025, 0.975]), abs=0.26)
 
 
 def by_hand(cube):
@@ -165,11 +156,3 @@ def test_no_other_set_of_labels_has_a_higher_f1(seed):
 )
 def test_only_scored_labels_count(labels, task, counts):
     assert answer_to(labels, task)[ANSWERS].to_numpy().tolist() == counts
-
-
-def test_resamples_of_the_answer_draw_the_documents_that_those_of_probes_draw():
-    table = answer_to(random_labels(1))
-    by_document = table.groupby("unit_number")[ANSWERS].sum().to_numpy()
-    (drawn,) = resampled_counts(len(by_document), 50, 3)
-    resampled = resampled_f1_of_answers(table.sample(frac=1, random_state=0), 50, 3)
-    assert resampled == pytest.approx(f1_of(drawn @ by_document))

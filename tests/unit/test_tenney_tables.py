@@ -1,18 +1,16 @@
 """Tables and comparison of Tenney et al., from probes trained on made-up states."""
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
 import pytest
 from edge_examples import LAYERS, edge_example, telling_states
-from shipped_runs import shipped, wildcards
 
-from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.studies.tenney2019.probing import Plan, probe_tables, traced_cases
-from attention_atlas.studies.tenney2019.summary import centre_of_gravity, expected_layer, summary, traces
-from attention_atlas.studies.tenney2019.tables import PUBLISHED_TARGETS, comparison, recipe_differences
+from attention_atlas.studies.tenney2019.summary import centre_of_gravity, expected_layer, summary
+from attention_atlas.studies.tenney2019.tables import PUBLISHED_TARGETS, comparison
 from attention_atlas.studies.tenney2019.targets import (
     ANSWERS,
     CASES,
@@ -21,12 +19,9 @@ from attention_atlas.studies.tenney2019.targets import (
     LEXICAL,
     Recipe,
     constant_answer,
-    f1_of,
     probed_cases,
-    recipe_of,
     task_targets,
 )
-from attention_atlas.workflow.study_inputs import StudyInputs
 
 TASKS = {"pos": False, "constituents": True}
 LABELS = {task: RunLabel("Small run", "tiny", f"corpus of {task}", sample=True) for task in TASKS}
@@ -84,18 +79,6 @@ def tables(probed):
     return summarised(probed)
 
 
-def test_a_task_writes_all_its_probes(probed):
-    scores, counts = (probed[kind]["constituents"] for kind in ("scores", "counts"))
-    kinds = scores.groupby(["layer0", "condition"])["top"].agg(lambda tops: sorted(set(tops))).to_dict()
-    assert kinds == {
-        **{(EMBEDDINGS, EARLY): [0, 1, 2, 3], (LEXICAL, EARLY): [0, 1, 2, 3], (EMBEDDINGS, "equal_steps"): [3]},
-        **{(EMBEDDINGS, "control_task"): [0, 3], (EMBEDDINGS, "shuffled_labels"): [3]},
-    }
-    assert set(scores[["targets", "training_targets"]].itertuples(index=False, name=None)) == {(TARGETS, TRAINING_TARGETS)}
-    summed = counts.groupby(KEYS)[ANSWERS].sum()
-    assert np.allclose(f1_of(summed), scores.set_index(KEYS)["f1"].loc[summed.index], atol=1e-3)
-
-
 def cases_of(*by_seed, gold=((True, False),), source="cases"):
     """Cases of targets whose labels A and B have probabilities [seed][target][top][label]."""
     targets = [{"source": source, "target": number, "gold": np.asarray(right)} for number, right in enumerate(gold)]
@@ -115,30 +98,6 @@ def test_a_target_of_the_development_set_is_traced_where_no_label_is_likely_in_a
     probabilities, gold = [sure, doubtful, unlikely, unlikely], [(True, False), (True, False), (True, True), (False, False)]
     assert set(cases_of(probabilities, gold=gold, source="development")["target"]) == {1}, "a right and a wrong label"
     assert set(cases_of(probabilities, gold=gold)["target"]) == {0, 1}
-
-
-def test_sentences_of_figure_3_are_those_in_doubt_for_most_tasks_and_with_most_changes():
-    # Sentence -> for each target its task, and the probability of the right label in the first and the last layer.
-    sentences = {
-        "case": [("pos", 0.9, 0.9)],
-        "one": [("pos", 0.4, 0.6)],
-        "steady": [("pos", 0.4, 0.4), ("pos", 0.3, 0.3), ("pos", 0.3, 0.3)],
-        "changing": [("pos", 0.4, 0.6), ("pos", 0.6, 0.4)],
-        "two tasks": [("pos", 0.4, 0.4), ("roles", 0.3, 0.3)],
-    }
-    rows = [
-        ["cases" if name == "case" else "development", task, name, 0, k, "", "", top, "x", gold, p if gold else 1 - p, ""]
-        for name, targets in sentences.items()
-        for k, (task, *by_top) in enumerate(targets)
-        for top, p in enumerate(by_top)
-        for gold in (0, 1)
-    ]
-    table = pd.DataFrame(rows, columns=CASES)
-    shown = traces({task: table[table["task"] == task] for task in ("pos", "roles")}, 2)
-    assert shown.drop_duplicates("sentence")[["sentence", "id"]].to_numpy().tolist() == [
-        *([1, "case"], [2, "two tasks"], [3, "changing"])
-    ]
-    assert shown["gold"].iloc[:4].tolist() == [1, 1, 0, 0]
 
 
 def test_tables_follow_from_scores_and_weights(tables):
@@ -192,7 +151,6 @@ def test_a_gain_within_noise_has_no_expected_layer_and_no_divergence(probed):
 # --- comparison -------------------------------------------------------------------------------------------------------
 
 PAPERS = RunLabel("Run", "bert", "ontonotes", model_reference="bert-base-uncased", corpus_reference="OntoNotes 5.0 dev")
-LARGE = replace(PAPERS, model="large", model_reference="bert-large-uncased")
 
 
 @pytest.fixture
@@ -202,14 +160,12 @@ def as_many_targets(monkeypatch):
         monkeypatch.setitem(PUBLISHED_TARGETS, task, (TRAINING_TARGETS, TARGETS))
 
 
-def compared(tables, label, second=None, second_label=None, max_targets=None, **of_pos):
+def compared(tables, label, max_targets=None, **of_pos):
     """The comparison by id, of probes trained by the published recipe, but for some settings of one task."""
     labels = dict.fromkeys(TASKS, label)
-    if second_label:
-        labels |= {f"second {task}": second_label for task in TASKS}
     settings = {"training": asdict(Recipe()), "tasks": {"pos": of_pos, "constituents": {}}, "max_targets": max_targets}
     frames = {f"summary_{name}": tables[name] for name in ("tasks", "layers", "ends", "options", "mixing_weights")}
-    return comparison(**frames, **settings, second_model=second or {}, labels=labels).frame.set_index("id")
+    return comparison(**frames, **settings, second_model={}, labels=labels).frame.set_index("id")
 
 
 def test_values_of_the_papers_model_and_data_alone_are_compared(tables, as_many_targets):
@@ -218,18 +174,6 @@ def test_values_of_the_papers_model_and_data_alone_are_compared(tables, as_many_
     names = ["t19.base.pos.f1_l0", "t19.base.consts.expected_layer", "t19.iclr.base.pos.f1_lex"]
     assert set(values.loc[names, "verdict"]) <= {"match", "covered by our interval", "differs"}
     assert values.loc["t19.iclr.base.coref.f1_lex", "verdict"] == "not computed"
-
-
-def test_numbers_of_the_second_model_are_compared_with_that_model(probed, tables, as_many_targets):
-    # The second model, without controls: the same probes, with nine tenths of their F1.
-    early = {k: {task: t[t["condition"] == EARLY] for task, t in probed[k].items()} for k in ("scores", "weights", "counts")}
-    early["scores"] = {task: table.assign(f1=0.9 * table["f1"]) for task, table in early["scores"].items()}
-    second = summarised(early, "other")
-    assert compared(tables, LARGE).loc["t19.base.pos.f1_l0", "comparable"] == "no"
-    values = compared(tables, LARGE, second, PAPERS)
-    first_f1, second_f1 = (of_model["tasks"].set_index("task").loc["pos", "f1_first"] for of_model in (tables, second))
-    for name, f1 in (("t19.large.pos.f1_l0", first_f1), ("t19.base.pos.f1_l0", second_f1)):
-        assert (values.loc[name, "comparable"], float(values.loc[name, "ours"])) == ("close", pytest.approx(f1, abs=0.1))
 
 
 def test_another_recipe_or_another_number_of_targets_is_not_compared(tables, as_many_targets, monkeypatch):
@@ -243,19 +187,3 @@ def test_another_recipe_or_another_number_of_targets_is_not_compared(tables, as_
     for sizes in ((9, TARGETS), (TRAINING_TARGETS, 9)):
         monkeypatch.setitem(PUBLISHED_TARGETS, "pos", sizes)
         assert row()["comparable"] == "no"
-
-
-def test_the_papers_run_trains_by_the_published_recipe_and_no_other_run_does():
-    def differences(run):
-        settings = StudyInputs(shipped(), "tenney2019").study_settings(wildcards(run))
-        recipes = {task: asdict(recipe_of(settings["training"], entry)) for task, entry in settings["tasks"].items()}
-        most = {"max_targets": settings["max_targets"]}
-        return {task: recipe_differences(task, recipe | most) for task, recipe in recipes.items()}
-
-    assert differences("paper") == {task: [] for task in PUBLISHED_TARGETS}
-    assert all(differences(run)[task] for run in ("sample", "laptop", "open") for task in differences(run))
-
-
-def test_the_words_alone_need_a_model_that_has_them():
-    with pytest.raises(AtlasError, match="layer0: lexical needs a model with embeddings like BERT's"):
-        probe("pos", False, Plan([1], [EMBEDDINGS, LEXICAL], True, True), lexical=False)

@@ -5,8 +5,7 @@ import copy
 import pandas as pd
 import pytest
 import torch
-from first_gradients import assert_parts_give_the_gradient_of_the_batch, stop_after
-from safetensors.torch import load_file
+from first_gradients import assert_parts_give_the_gradient_of_the_batch
 from sample_corpus.parallel import parallel_lines
 from small_entries import FILE_ORDER
 
@@ -18,8 +17,8 @@ from attention_atlas.corpora.examples import build_shard, read_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.fine_tuning import fine_tune, write_untrained_model
 from attention_atlas.models.loading import describe, epoch_loaders, load_trained
-from attention_atlas.models.task_heads import search, translate_under, translation_ids
-from attention_atlas.studies.michel2019.experiments import dynamics, masked, open_experiment
+from attention_atlas.models.task_heads import search, translate_under
+from attention_atlas.studies.michel2019.experiments import masked, open_experiment
 
 SHAPE = {"layers": 2, "heads": 4, "hidden_size": 16, "feed_forward": 32, "positions": 48, "vocabulary": 300}
 TRAINING = {
@@ -59,21 +58,13 @@ def trained(new_model, tmp_path_factory):
     return load_trained(entry, "translation"), examples[:12], open_tokenizer(new_model[0] / "tokenizer.json"), folder
 
 
-def test_the_vocabulary_of_a_new_model_spells_both_languages(new_model):
-    tokenizer, examples = new_model[0] / "tokenizer.json", list(read_examples([new_model[0] / "e.parquet"]))
-    decode = open_tokenizer(tokenizer).decode
-    for example, ids in zip(examples, translation_ids(examples, tokenizer), strict=True):
-        assert (decode(ids), decode(list(example.input_ids))) == (example.label, " ".join(example.words))
-        assert ids[-1] == example.input_ids[-1] == 1, "the end of a sentence"
-
-
 def test_training_lowers_the_loss_also_in_parts(new_model, trained, tmp_path):
     losses = pd.read_csv(trained[3].parent / "summary.tsv", sep="\t")["loss"]
     assert losses.iloc[-1] < losses.iloc[0] - 0.3
     assert_parts_give_the_gradient_of_the_batch(lambda: train(new_model, tmp_path, dropout=0.0))
 
 
-def test_weights_after_some_epochs_are_kept_also_by_a_stopped_training(new_model, trained, tmp_path, monkeypatch):
+def test_weights_after_some_epochs_are_kept(trained):
     path = trained[3].parent / "epochs.safetensors"
     loaders = epoch_loaders(path)
     model, last = copy.deepcopy(trained[0]), trained[0].state_dict()
@@ -84,17 +75,6 @@ def test_weights_after_some_epochs_are_kept_also_by_a_stopped_training(new_model
     assert all(torch.equal(weights, last[name]) for name, weights in model.state_dict().items())
     with pytest.raises(AtlasError, match="epoch 3 has no"):
         loaders[3](torch.nn.Linear(2, 2))
-    (tmp_path / "damaged").write_bytes(b"x" * 20)
-    with pytest.raises(AtlasError, match="cannot be read"):
-        epoch_loaders(tmp_path / "damaged")
-    stop_after(11, monkeypatch)  # eight steps per epoch
-    with pytest.raises(StopIteration):
-        train(new_model, tmp_path, epochs=3, keep_epochs=[1, 3])
-    monkeypatch.undo()
-    train(new_model, tmp_path, epochs=3, keep_epochs=[1, 3])
-    one, two = load_file(path), load_file(tmp_path / "epochs.safetensors")
-    assert one.keys() == two.keys()
-    assert all(torch.equal(one[key], two[key]) for key in one)
 
 
 @pytest.fixture(scope="module")
@@ -156,21 +136,8 @@ def experiment(new_model, trained):
 
 def test_translations_under_every_mask(experiment, trained):
     model, examples, tokenizer, _ = trained
-    table, second, further = masked(experiment, examples[:5], examples[:3], examples[:2]).values()
-    assert len(table) == 5 * (1 + 3 * 2 * 4 * 2)
-    assert len(second) == 3 * (1 + 3 * 2 * 4)
+    table, _, further = masked(experiment, examples[:5], examples[:3], examples[:2]).values()
     assert len(further) == 2 * (1 + 3 * 2), "the best head of each layer"
     rows = table[(table["masked"] == "others") & (table["kind"] == "enc_dec") & (table["layer"] == 2) & (table["head"] == 3)]
     plan = Plan().zero(1, [0, 1, 3], DECODER_CROSS)
     assert rows["answer"].tolist() == translate(model, examples[:5], 0, tokenizer, plan, beams=2)
-    with pytest.raises(AtlasError, match="nothing to translate"):
-        masked(experiment, [], examples[:3])
-
-
-def test_pruning_follows_a_training(experiment, trained):
-    model, examples, tokenizer, folder = trained
-    loaders = epoch_loaders(folder.parent / "epochs.safetensors")
-    table = dynamics(experiment, loaders, examples[:4], examples, "paper", 8, {"step": 50})
-    assert table.groupby(["epoch", "percent"]).size().to_dict() == {(e, p): 4 for e in (1, 3) for p in (0, 50, 100)}
-    whole = table[(table["epoch"] == 3) & (table["count"] == 0)]
-    assert whole["answer"].tolist() == translate(model, examples[:4], 0, tokenizer, beams=2), "the checkpoint itself"

@@ -304,9 +304,7 @@ def parts_of_like_length(lengths: Sequence[int], part_pieces: int) -> list[list[
 class PartsTrainer(Trainer):
     """A Trainer for batches {PARTS: [part, ...]}: each part contains model inputs and its SHARE of the batch's targets."""
 
-    def training_step(
-        self, model: torch.nn.Module, inputs: dict[str, Any], num_items_in_batch: torch.Tensor | int | None = None
-    ) -> torch.Tensor:
+    def training_step(self, model: torch.nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> torch.Tensor:
         """The loss of a batch; its gradient is added to that of the weights."""
         loss = torch.zeros((), device=self.args.device)
         for part in inputs[PARTS]:
@@ -314,13 +312,7 @@ class PartsTrainer(Trainer):
         check_loss(loss, f"step {self.state.global_step + 1}", f"Lower learning_rate ({self.args.learning_rate:g})")
         return loss
 
-    def compute_loss(
-        self,
-        model: torch.nn.Module,
-        inputs: dict[str, Any],
-        return_outputs: bool = False,
-        num_items_in_batch: torch.Tensor | int | None = None,
-    ) -> torch.Tensor:
+    def compute_loss(self, model: torch.nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> torch.Tensor:
         """Contribution of a part to the mean loss of its batch."""
         share = inputs[SHARE]
         loss = super().compute_loss(model, {name: values for name, values in inputs.items() if name != SHARE})
@@ -341,7 +333,6 @@ class BertAdam(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]  # a Trainer passes no closure
-        """Take one step."""
         for group in self.param_groups:
             first, second = group["betas"]
             for parameter in group["params"]:

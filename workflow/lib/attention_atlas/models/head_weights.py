@@ -7,7 +7,6 @@ and no token and is omitted, as in the source.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-_log = logging.getLogger(__name__)
 _Layer = TypeVar("_Layer", bound=nn.Module)
 _NAMES = (
     # Projections of the attention module, and the output projection relative to it or to its parent module.
@@ -43,16 +41,6 @@ _FUSED = (("c_attn", "c_proj"), ("query_key_value", "dense"))
 
 
 @dataclass(frozen=True)
-class Projections:
-    """The linear layers of an attention module: a head is a block of rows in the first three and of columns in the last."""
-
-    query: nn.Linear
-    key: nn.Linear
-    value: nn.Linear
-    output: nn.Linear
-
-
-@dataclass(frozen=True)
 class ValueOutput:
     """Weights by which the heads of a layer read their input and write to the residual stream, without biases."""
 
@@ -60,15 +48,18 @@ class ValueOutput:
     output: torch.Tensor  # [head, hidden, size] W_O: from the values of a head to the output of the layer
 
 
-def separate_projections(model: nn.Module, name: str) -> Projections | None:
-    """The projections of the attention module of this name; None if query, key and value are not three linear layers."""
+def _separate_projections(model: nn.Module, name: str) -> list[nn.Linear]:
+    """Linear layers of query, key, value and output of the attention module of this name; none if it has no such four.
+
+    A head is a block of rows in the first three, and of columns in the last.
+    """
     module, around = model.get_submodule(name), model.get_submodule(name.rpartition(".")[0])
     for inner, outer in _NAMES:
-        query, key, value = (_layer(module, part, nn.Linear) for part in inner)
         output = _layer(module, outer, nn.Linear) or _layer(around, outer, nn.Linear)
-        if query is not None and key is not None and value is not None and output is not None:
-            return Projections(query, key, value, output)
-    return None
+        found = [layer for layer in (*(_layer(module, part, nn.Linear) for part in inner), output) if layer is not None]
+        if len(found) == len(inner) + 1:
+            return found
+    return []
 
 
 @torch.no_grad()
@@ -83,11 +74,8 @@ def value_outputs(model: PreTrainedModel) -> list[ValueOutput]:
 
 
 def _value_output(model: PreTrainedModel, name: str, heads: int) -> ValueOutput:
-    separate = separate_projections(model, name)
-    if separate is not None:
-        value, output = separate.value.weight, separate.output.weight
-    else:
-        value, output = _fused(model, name, heads)
+    separate = _separate_projections(model, name)
+    value, output = (separate[2].weight, separate[3].weight) if separate else _fused(model, name, heads)
     size = output.shape[1] // heads
     by_head = value.float().reshape(-1, size, value.shape[1])
     # Heads of one group are adjacent.
@@ -160,7 +148,6 @@ def value_norms(model: PreTrainedModel) -> tuple[ValueNorms | None, str]:
     try:
         return ValueNorms(model), ""
     except AtlasError as error:
-        _log.info("no norm-weighted attention: %s", error)
         return None, str(error)
 
 
@@ -190,21 +177,17 @@ def prune_heads(model: PreTrainedModel, heads: Mapping[tuple[SiteKind, int], Col
             raise AtlasError(f"there is no {site} attention with layer {layer} and heads {sorted(pruned)} (counted from 0).")
         if len(names[site]) != layers:
             raise AtlasError(f"{type(model).__name__} shares its layers: heads of a single layer cannot be pruned.")
+        projections = _separate_projections(model, names[site][layer])
+        if not projections or projections[0].out_features != projections[1].out_features:
+            raise AtlasError(
+                f"{type(model).__name__}: no head can be pruned alone, because the projections of {names[site][layer]} are "
+                "unknown, or heads share keys and values."
+            )
+        size = projections[0].out_features // count
         remaining_heads = [head for head in range(count) if head not in set(pruned)]
-        _cut(model, names[site][layer], remaining_heads, count)
-
-
-def _cut(model: PreTrainedModel, name: str, remaining_heads: list[int], count: int) -> None:
-    projections = separate_projections(model, name)
-    if projections is None:
-        raise AtlasError(f"{type(model).__name__}: the projections of {name} were not found, so no head can be pruned.")
-    size = projections.query.out_features // count
-    if projections.key.out_features != projections.query.out_features:
-        raise AtlasError(f"{type(model).__name__}: heads share keys and values, so no head can be pruned alone.")
-    places = torch.tensor([head * size + k for head in remaining_heads for k in range(size)], dtype=torch.long)
-    for projection in (projections.query, projections.key, projections.value):
-        _keep(projection, places, 0)
-    _keep(projections.output, places, 1)
+        places = torch.tensor([head * size + k for head in remaining_heads for k in range(size)], dtype=torch.long)
+        for projection, axis in zip(projections, (0, 0, 0, 1), strict=True):
+            _keep(projection, places, axis)
 
 
 def _keep(linear: nn.Linear, places: torch.Tensor, axis: int) -> None:

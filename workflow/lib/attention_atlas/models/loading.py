@@ -269,7 +269,6 @@ Epochs = Annotated[Mapping[int, Callable[[Any], None]], epoch_loaders]
 
 
 def in_evaluation(model: PreTrainedModel, device: str) -> PreTrainedModel:
-    """The model on a device, in evaluation mode."""
     return model.to(device).eval()  # type: ignore[arg-type]  # transformers' wrapper of `to` has wrong types
 
 

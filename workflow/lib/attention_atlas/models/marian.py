@@ -45,7 +45,6 @@ def is_marian(folder: Path) -> bool:
 
 
 def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
-    """The tokenizer of one language."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
     vocabulary = _vocabulary(folder / _VOCABULARY)
@@ -83,10 +82,10 @@ def _vocabulary(path: Path) -> dict[str, int]:
     try:
         id_of_piece = json.loads(path.read_text(encoding="utf-8"))
         ids = sorted(id_of_piece.values())
+        if ids != list(range(len(ids))) or not {PAD, END, UNKNOWN} <= set(id_of_piece):
+            raise ValueError(f"it must have ids from 0 on, and {PAD}, {END} and {UNKNOWN}")
     except (OSError, ValueError, AttributeError, TypeError) as error:
         raise AtlasError(f"{path}: this is not the vocabulary of a Marian model ({error}). Fetch the model again.") from error
-    if ids != list(range(len(ids))) or not {PAD, END, UNKNOWN} <= set(id_of_piece):
-        raise AtlasError(f"{path}: the vocabulary must have ids from 0 on, and {PAD}, {END} and {UNKNOWN}.")
     return dict(sorted(id_of_piece.items(), key=lambda item: item[1]))
 
 

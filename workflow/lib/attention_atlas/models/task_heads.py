@@ -95,7 +95,6 @@ def untrained_logits(
 
 
 def labels_of(examples: Sequence[Example]) -> list[str]:
-    """Labels of the examples."""
     labels = [example.label for example in examples]
     if not examples or None in labels:
         raise AtlasError(

@@ -25,7 +25,7 @@ from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_measures import ALL, ANSWERS, CLASSIFICATION, KEYS, ONE, OTHERS, TRANSLATION
-from attention_atlas.methods.importance import GRADIENTS, MEASURES, Derivatives, importance
+from attention_atlas.methods.importance import GRADIENTS, MEASURES, importance
 from attention_atlas.methods.masked_heads import (
     KINDS,
     UNMASKED,
@@ -178,13 +178,6 @@ def _answers(experiment: Experiment, plans: Mapping[Key, Plan], examples: Sequen
     return pd.concat(frames, ignore_index=True)
 
 
-def gradient_rows(derivatives: Derivatives, records: Sequence[int]) -> pd.DataFrame:
-    """One row for each head and example, columns `GRADIENTS`."""
-    heads = derivatives.heads.loc[derivatives.heads.index.repeat(len(records))].reset_index(drop=True)
-    values = {name: getattr(derivatives, name).T.ravel() for name in MEASURES}
-    return heads.assign(record=np.tile(records, len(derivatives.heads)), **values)[GRADIENTS]
-
-
 def pruned(
     experiment: Opened,
     examples: Examples,
@@ -231,7 +224,9 @@ def pruned(
     for kind in kinds if len(kinds) > 1 else ():
         kind_places = np.flatnonzero(heads["kind"] == kind)
         add(IMPORTANCE, kind_places[ascending(values[kind_places])].tolist(), scope=kind)
-    gradients = gradient_rows(derivatives, [example.record for example in scored_examples])
+    gradients = heads.loc[heads.index.repeat(len(scored_examples))].reset_index(drop=True)
+    gradients["record"] = np.tile([example.record for example in scored_examples], len(heads))
+    gradients = gradients.assign(**{name: getattr(derivatives, name).T.ravel() for name in MEASURES})[GRADIENTS]
     return {"derivatives": gradients, "answers": step_answers(experiment, heads, pruning_steps, examples)}
 
 

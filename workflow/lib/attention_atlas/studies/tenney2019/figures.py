@@ -252,9 +252,7 @@ def figure3(traces: pd.DataFrame) -> DrawnFigure:
     kinds = ("gold label", BLUE), ("likeliest wrong label", ORANGE)
     squares = [Line2D([], [], color=colour, marker="s", linestyle="none", label=label) for label, colour in kinds]
     legend_below(drawn, [], 2, squares)
-    of_table = traces["sentence"].nunique()
-    shown = f"{len(groups)} of {of_table}" if of_table > len(groups) else str(of_table)
-    return DrawnFigure(drawn, traces, f"{shown} sentence{'s' if of_table > 1 else ''}")
+    return DrawnFigure(drawn, traces, f"{len(groups)} of {traces['sentence'].nunique()} sentences")
 
 
 def _drawn_targets(rows: pd.DataFrame) -> list[pd.DataFrame]:

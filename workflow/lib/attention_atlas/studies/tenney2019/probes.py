@@ -52,10 +52,6 @@ class ProbeKey:
     labels: str = TRUTH  # what it is trained on, a field of `ProbedSentence`: `truth`, `control_task` or `shuffled_labels`
     equal: bool = False  # it takes a fixed number of steps, whatever its score; otherwise it stops early
 
-    def uses(self, row: int, rows: int) -> bool:
-        """Whether it may use a row of the cached states; if it is lexical, the last row is the words alone."""
-        return row == rows - 1 or 0 < row <= self.top if self.lexical else row <= self.top
-
     @property
     def columns(self) -> dict[str, Any]:
         """The probe in tables: kind of layer 0, condition of training, top layer, seed."""
@@ -107,7 +103,9 @@ class EdgeProbes(nn.Module):
         count = len(self.keys)
         self.mix = nn.Parameter(torch.zeros(count, rows))
         self.scale = nn.Parameter(torch.ones(count))
-        allowed = torch.tensor([[key.uses(row, rows) for row in range(rows)] for key in self.keys])
+        # Lexical probes use the last row, the words alone, in place of row 0.
+        used = [{*range(key.lexical, key.top + 1), *([rows - 1] if key.lexical else [])} for key in self.keys]
+        allowed = torch.tensor([[row in of_key for row in range(rows)] for of_key in used])
         self.register_buffer("allowed", allowed, persistent=False)
         # The two spans of pairs have separate projections, whose random weights differ.
         by_side = [[replace(key, seed=2 * key.seed + side) for key in self.keys] for side in range(1 + pairs)]
@@ -169,14 +167,6 @@ def clip_by_probe(parameters: Iterable[nn.Parameter], largest: float = 5.0) -> N
         gradient.mul_(factors.view(-1, *(1,) * (gradient.ndim - 1)))
 
 
-def optimiser(probes: EdgeProbes, learning_rate: float = 1e-4, mixing_rate_factor: float = 1.0) -> torch.optim.Optimizer:
-    """Adam in its AMSGrad form (published code); mixing weights and their scale have `mixing_rate_factor` times the rate."""
-    others = [parameter for name, parameter in probes.named_parameters() if name not in ("mix", "scale")]
-    mixing = {"params": [probes.mix, probes.scale], "lr": learning_rate * mixing_rate_factor}
-    groups: list[dict[str, Any]] = [{"params": others}, mixing]
-    return torch.optim.Adam(groups, lr=learning_rate, amsgrad=True, fused=True)
-
-
 def _uniform(keys: Sequence[ProbeKey], shape: tuple[int, ...], inputs: int, salt: int) -> torch.Tensor:
     """[probe, *shape] initial weights of a linear layer of torch, by the seed of each probe and of the parameter."""
     bound = 1 / math.sqrt(inputs)
@@ -197,7 +187,10 @@ def train_probes(
     torch.manual_seed(keys[0].seed)
     sample = states(targets.training[0].example)
     probes = EdgeProbes(keys, sample.shape[0], sample.shape[2], len(targets.labels), targets.pairs).to(device)
-    adam = optimiser(probes, recipe.learning_rate, recipe.mixing_rate_factor)
+    others: Any = {"params": [weights for name, weights in probes.named_parameters() if name not in ("mix", "scale")]}
+    mixing: Any = {"params": [probes.mix, probes.scale], "lr": recipe.learning_rate * recipe.mixing_rate_factor}
+    # The optimiser of the published code.
+    adam = torch.optim.Adam([others, mixing], lr=recipe.learning_rate, amsgrad=True, fused=True)
     stopping = _EarlyStopping(keys, recipe, probes)
     # Evaluations in training count all labels, final scores those that `targets.scored` names (published code).
     every_label = torch.ones(len(targets.labels), dtype=torch.bool, device=device)

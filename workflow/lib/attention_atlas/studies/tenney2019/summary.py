@@ -40,8 +40,10 @@ def centre_of_gravity(weights: npt.ArrayLike) -> Floats:
 
 
 def divergence_of_weights(weights: npt.ArrayLike) -> Floats:
-    """[...] K(s): divergence of mixing weights [..., layer] from equal ones, in bits; NaN where all are 0."""
-    mixing = np.asarray(weights, dtype=np.float64)
+    """[...] divergence of weights [..., layer] from equal ones, in bits; NaN where none is above 0. K(s) is that of mixing
+    weights, K(Delta) that of differential scores, of which only positive ones count.
+    """
+    mixing = np.maximum(np.asarray(weights, dtype=np.float64), 0)
     total = mixing.sum(axis=-1, keepdims=True)
     with np.errstate(invalid="ignore", divide="ignore"):
         share = mixing / total
@@ -71,11 +73,6 @@ def expected_layer(scores: npt.ArrayLike, running_max: bool = False) -> Floats:
     return np.asarray(gains @ np.arange(1, gains.shape[-1] + 1) / np.where(total > 0, total, np.nan))
 
 
-def divergence_of_gains(scores: npt.ArrayLike) -> Floats:
-    """[...] K(Delta): divergence of the positive differential scores from equal ones, in bits; NaN where no layer gains."""
-    return divergence_of_weights(np.maximum(differential_scores(scores), 0))
-
-
 def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = EMBEDDINGS, condition: str = EARLY) -> Floats:
     """[resample, top] F1 of probes of a condition, over resampled documents and seeds; no columns without such probes.
 
@@ -103,12 +100,6 @@ def resampled_f1(counts: pd.DataFrame, resamples: int, seed: int, layer0: str = 
         of_seeds = np.take_along_axis(deviations[None], chosen, axis=1).mean(axis=1)
         chunks.append(np.clip(on_units + of_seeds, 0, 100))
     return np.concatenate(chunks)
-
-
-def resampled_f1_of_answers(answers: pd.DataFrame, resamples: int, seed: int) -> Floats:
-    """[resample] F1 of answers that no training varies (`CONSTANT`), over the resampled documents of `resampled_f1`."""
-    by_unit = answers.groupby("unit_number")[ANSWERS].sum().to_numpy(np.float64)
-    return np.concatenate([f1_of(drawn @ by_unit) for drawn in resampled_counts(len(by_unit), resamples, seed)])
 
 
 def is_noise(points: Floats, resampled: Floats) -> bool:
@@ -161,12 +152,19 @@ def summary(
         conditions = (EARLY, CONTROL_TASK, SHUFFLED_LABELS, RANDOM_ENCODER)
         f1 = {name: resampled_f1(task_counts, resamples, seed + number, condition=name) for name in conditions}
         if len(answer):
-            f1[_CONSTANT_ANSWER] = resampled_f1_of_answers(answer, resamples, seed + number)[:, None]
+            # No training varies these answers; the resampled documents are those of `resampled_f1`.
+            by_unit = answer.groupby("unit_number")[ANSWERS].sum().to_numpy(np.float64)
+            resampled = [f1_of(drawn @ by_unit) for drawn in resampled_counts(len(by_unit), resamples, seed + number)]
+            f1[_CONSTANT_ANSWER] = np.concatenate(resampled)[:, None]
         max_steps = recipe_of(training, tasks[task]).max_steps
         of_task = _Task(task, task_scores, weights[task], task_counts, answer, max_steps, f1)
         row, layers = _by_task_and_layer(of_task, model, seed)
         frames = {"probe_scores": task_scores.rename(columns={"top": "layer"})[_PROBE_SCORES], "tasks": row, "layers": layers}
-        frames |= {"mixing_weights": weights[task], "ends": _first_and_last(of_task), "resamples": _statistics(of_task)}
+        frames |= {"mixing_weights": weights[task], "ends": _first_and_last(of_task)}
+        first, last = f1[EARLY][:, 0], f1[EARLY][:, -1]
+        statistics: dict[str, Any] = {"expected_layer": expected_layer(f1[EARLY]), "gain": last - first}
+        statistics |= {name: last - of[:, -1] if of.shape[1] else np.nan for name, of in of_task.controls.items()}
+        frames["resamples"] = pd.DataFrame({"task": task, "resample": range(resamples), **statistics})
         frames["options"] = _options(of_task, resamples, seed + number)
         for name, frame in frames.items():
             tables.setdefault(name, []).append(frame)
@@ -216,32 +214,18 @@ class _Task:
         }
 
 
-def _statistics(task: _Task) -> pd.DataFrame:
-    """The table `resamples` of a task."""
-    early = task.resampled[EARLY]
-    last = early[:, -1]
-    columns: dict[str, Any] = {"expected_layer": expected_layer(early), "gain": last - early[:, 0]}
-    columns |= {name: last - f1[:, -1] if f1.shape[1] else np.nan for name, f1 in task.controls.items()}
-    return pd.DataFrame({"task": task.name, "resample": range(len(last)), **columns})
-
-
 def _by_task_and_layer(task: _Task, model: str, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables `tasks` and `layers` of a task."""
     f1, mixing, resampled = task.mean().to_numpy(), weights_on_all_layers(task.weights), task.resampled[EARLY]
     noise = is_noise(f1, resampled)
     centres = centre_of_gravity(mixing)
-    k_delta = np.nan if noise else float(divergence_of_gains(f1))
+    k_delta = np.nan if noise else float(divergence_of_weights(differential_scores(f1)))
     divergences = {"k_s": divergence_of_weights(mixing).mean(), "k_delta": k_delta, "within_noise": int(noise)}
     row = {"task": task.name, "f1_first": f1[0], "f1_last": f1[-1], **_ends("f1_last", percentile_interval(resampled[:, -1]))}
     row |= {"expected_layer": np.nan if noise else float(expected_layer(f1))}
     row |= _ends("expected", None if noise else percentile_interval(expected_layer(resampled)))
-    row |= {
-        "centre": float(centres.mean()),
-        **_ends("centre", seed_interval(centres, seed)),
-        **divergences,
-        "layers": len(f1) - 1,
-    }
-    row |= {"training_targets": int(task.scores["training_targets"].iloc[0]), **task.sizes}
+    row |= {"centre": float(centres.mean()), **_ends("centre", seed_interval(centres, seed)), **divergences}
+    row |= {"layers": len(f1) - 1, "training_targets": int(task.scores["training_targets"].iloc[0]), **task.sizes}
     weight_low, weight_high = zip(*(seed_interval(by_seed, seed) for by_seed in mixing.T), strict=True)
     share_low, share_high = percentile_interval(shares_of_gain(resampled))
     layers = {"model": model, "task": task.name, "layer": range(len(f1)), "f1": f1, "delta": [np.nan, *differential_scores(f1)]}
@@ -295,7 +279,8 @@ def _options(task: _Task, resamples: int, seed: int) -> pd.DataFrame:
             continue
         resampled = task.resampled[EARLY] if layer0 == EMBEDDINGS else resampled_f1(task.counts, resamples, seed, layer0)
         noise = is_noise(f1, resampled)
-        row |= {"f1_first": f1[0], "within_noise": int(noise), "k_delta": np.nan if noise else float(divergence_of_gains(f1))}
+        k_delta = np.nan if noise else float(divergence_of_weights(differential_scores(f1)))
+        row |= {"f1_first": f1[0], "within_noise": int(noise), "k_delta": k_delta}
         for gains in ("raw", "running_max"):
             expected = np.nan if noise else float(expected_layer(f1, running_max=gains == "running_max"))
             rows.append(row | {"gains": gains, "expected_layer": expected})

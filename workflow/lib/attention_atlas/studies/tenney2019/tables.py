@@ -416,8 +416,7 @@ def spread(results: Results) -> Iterator[Claim]:
 
 def stopped_early(controls: pd.DataFrame) -> bool:
     """Whether early stopping gave some task a different number of steps than the condition of equal steps (`CONTROLS`)."""
-    rows = controls.dropna(subset=["equal_steps"])
-    return bool((rows["steps"] != rows["equal_steps"]).any())
+    return bool(controls.dropna(subset=["equal_steps"]).eval("steps != equal_steps").any())
 
 
 def _difference_over_seeds(earlier: str, later: str, statistic: str, by_seed: Mapping[str, Floats], level: float) -> Claim:
@@ -425,7 +424,11 @@ def _difference_over_seeds(earlier: str, later: str, statistic: str, by_seed: Ma
     values = by_seed[later], by_seed[earlier]
     words = f"{statistic}: {EDGE_TASKS[later]} minus {EDGE_TASKS[earlier]}"
     value = float(values[0].mean() - values[1].mean())
-    return Claim("", "", words, value, *interval_over_seeds(*values, level), min(map(len, values)), BY_SEEDS, level=level)
+    interval = np.nan, np.nan  # with a single seed
+    if min(map(len, values)) > 1 and np.ptp(values[0]) + np.ptp(values[1]) > 0:
+        welch = ttest_ind(*values, equal_var=False).confidence_interval(level)
+        interval = float(welch.low), float(welch.high)
+    return Claim("", "", words, value, *interval, min(map(len, values)), BY_SEEDS, level=level)
 
 
 def _listed(values: Mapping[str, float], format_spec: str) -> str:
@@ -447,11 +450,3 @@ def interval_of_resamples(
     low = np.quantile(np.where(unknown, bounds[0], values), tail, method="lower")
     high = np.quantile(np.where(unknown, bounds[1], values), 1 - tail, method="higher")
     return float(low), float(high)
-
-
-def interval_over_seeds(later: Floats, earlier: Floats, level: float) -> tuple[float, float]:
-    """Interval of the difference of two means over probe seeds (Welch); NaN where one of them has a single seed."""
-    if min(len(later), len(earlier)) < 2 or np.ptp(later) + np.ptp(earlier) == 0:
-        return np.nan, np.nan
-    interval = ttest_ind(later, earlier, equal_var=False).confidence_interval(level)
-    return float(interval.low), float(interval.high)

@@ -188,14 +188,11 @@ def piece_spans(example: Example) -> list[tuple[int, int]]:
 
 def _pieces(example: Example, word_spans: Sequence[tuple[int, int]], span: WordSpan) -> tuple[int, int]:
     """Word pieces of a span of words; checked, since silent misalignment of spans has spoilt replications before."""
-    if not 0 <= span[0] < span[1] <= len(word_spans):
-        raise AtlasError(f"example {example.id}: the span {list(span)} does not lie within its {len(word_spans)} words.")
-    start, stop = word_spans[span[0]][0], word_spans[span[1] - 1][1]
-    if list(dict.fromkeys(example.word[start:stop])) != list(range(*span)):
-        raise AtlasError(
-            f"example {example.id}: the word pieces {start} to {stop - 1} are not those of the words {list(span)}."
-        )
-    return start, stop
+    if 0 <= span[0] < span[1] <= len(word_spans):
+        start, stop = word_spans[span[0]][0], word_spans[span[1] - 1][1]
+        if list(dict.fromkeys(example.word[start:stop])) == list(range(*span)):
+            return start, stop
+    raise AtlasError(f"example {example.id}: the span {list(span)} is not one of contiguous words of its {len(word_spans)}.")
 
 
 def control_labels(task: str, targets: Iterable[EdgeTarget], seed: int) -> ControlLabels:
