@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextvars
+import weakref
+
 import pytest
 import torch
 from tiny_models import (
     ARCHITECTURES,
     DECODERS,
+    ENCODERS,
     FIRST_WORD,
     LENGTHS,
     batch_for,
@@ -19,9 +23,30 @@ from tiny_models import (
 )
 from torch import nn
 from transformers import GPT2Config, GPT2Model, MPNetConfig, MPNetModel
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from attention_atlas.attention.engine import DECODER_SELF, Plan, Site, attention_shape, install, watch
+from attention_atlas.attention.engine import (
+    DECODER_CROSS,
+    DECODER_SELF,
+    ENCODER_SELF,
+    NAME,
+    Plan,
+    Site,
+    attention_shape,
+    install,
+    watch,
+)
 from attention_atlas.errors import AtlasError
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_shape_names_every_kind_of_attention(name):
+    expected = {
+        "albert": {ENCODER_SELF: (4, 4)},
+        "marian": {ENCODER_SELF: (3, 4), DECODER_SELF: (2, 4), DECODER_CROSS: (2, 4)},
+    }.get(name, {(ENCODER_SELF if name in ENCODERS else DECODER_SELF): (3, 4)})
+    assert attention_shape(tiny(name)) == expected
+    assert list(attention_shape(tiny(name))) == list(expected)
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
@@ -49,6 +74,16 @@ def test_without_a_plan_everything_equals_eager_bit_for_bit(name, side):
         assert all(torch.equal(*both) for both in zip(ours.get(key) or (), eager.get(key) or (), strict=True))
 
 
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_training_mode_draws_the_dropout_of_eager(name):
+    ours, eager = installed(name).train(), tiny(name).train()
+    torch.manual_seed(3)
+    expected = main_output(eager(**batch_for(name)))
+    torch.manual_seed(3)
+    assert torch.equal(main_output(run(ours, batch_for(name))), expected)
+    assert not torch.equal(main_output(run(ours.eval(), batch_for(name))), expected)
+
+
 @pytest.mark.parametrize("planned", [False, True])
 @pytest.mark.parametrize(("name", "side"), [(name, "right") for name in ARCHITECTURES] + [(name, "left") for name in DECODERS])
 def test_a_padded_batch_equals_single_examples(name, side, planned):
@@ -73,6 +108,40 @@ def test_a_padded_batch_equals_single_examples(name, side, planned):
             torch.testing.assert_close(of_real[..., keys[row]], alone[site][0], rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_observers_see_one_layer_at_a_time(name):
+    model, alive, sites = installed(name), [], []
+
+    def observe(site, probabilities):
+        assert [reference for reference in alive if reference() is not None] == []
+        alive.append(weakref.ref(probabilities))
+        sites.append(site)
+
+    with torch.no_grad(), watch(model, [observe], plan_for(model, "zero", 1)):
+        model(**batch_for(name))
+    for where, (layers, _) in attention_shape(model).items():
+        assert [site.layer for site in sites if (site.stack, site.kind) == where] == list(range(layers))
+
+
+def test_shared_layers_are_counted_afresh_after_an_interrupted_pass():
+    model = installed("albert")
+
+    def interrupt(site, probabilities):
+        sites.append(site.layer)
+        if len(sites) == 2:
+            raise KeyboardInterrupt
+
+    sites: list[int] = []
+    with torch.no_grad(), watch(model, [interrupt]) as session:
+        session.batch()
+        with pytest.raises(KeyboardInterrupt):
+            model(**batch_for("albert"))
+        session.batch()
+        model(**batch_for("albert"))
+        model(**batch_for("albert"))
+    assert sites == [0, 1, 0, 1, 2, 3, 0, 1, 2, 3]
+
+
 def test_a_session_belongs_to_its_model_and_the_innermost_one_counts():
     first, second = installed("bert"), installed("bert", seed=1)
     batch = batch_for("bert")
@@ -86,19 +155,46 @@ def test_a_session_belongs_to_its_model_and_the_innermost_one_counts():
             assert torch.equal(main_output(first(**batch)), zeroed)
         with watch(first, [lambda *_: seen.append("again")]):
             assert torch.equal(main_output(first(**batch)), plain[0])
+        assert torch.equal(contextvars.Context().run(lambda: main_output(first(**batch))), plain[0])
     assert seen == ["outer"] * 3 + ["inner"] * 3 + ["outer"] * 3 + ["again"] * 3
     assert not torch.equal(zeroed, plain[0])
+    with pytest.raises(ZeroDivisionError), watch(first, plan=Plan().zero(0)):
+        raise ZeroDivisionError
+    with torch.no_grad():
+        assert torch.equal(main_output(first(**batch)), plain[0])
 
 
-def test_attention_outside_the_interface_is_refused():
-    shape = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
-    outside = MPNetModel(MPNetConfig(**shape, vocab_size=FIRST_WORD))
+def test_attention_outside_the_interface_is_refused(monkeypatch):
+    shape = {"vocab_size": FIRST_WORD, "n_embd": 8, "n_layer": 1, "n_head": 2}
+    outside = MPNetModel(
+        MPNetConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, vocab_size=FIRST_WORD)
+    )
     for use in (install, attention_shape, lambda model: watch(model).__enter__()):
         with pytest.raises(AtlasError, match="MPNetModel computes attention without the attention interface"):
             use(outside)
+    states = torch.ones(1, 2, 3, 4)
+    with pytest.raises(AtlasError, match="Linear computes attention without the attention interface"):
+        ALL_ATTENTION_FUNCTIONS[NAME](nn.Linear(2, 2), states, states, states, None)
     with pytest.raises(AtlasError, match="reorder_and_upcast_attn"):
-        install(GPT2Model(GPT2Config(vocab_size=5, n_embd=8, n_layer=1, n_head=2, reorder_and_upcast_attn=True)))
+        install(GPT2Model(GPT2Config(**shape, reorder_and_upcast_attn=True)))
     with pytest.raises(AtlasError, match=r"by 'sdpa', .* call install\(model\) first"), watch(tiny("bert", "sdpa")):
         pass
     with pytest.raises(AtlasError, match="cannot be distinguished by their names"):
         attention_shape(nn.ModuleDict({"left": tiny("bert"), "right": tiny("bert")}))
+    model = tiny("bert")
+    monkeypatch.setattr(model, "set_attn_implementation", lambda name: None)
+    with pytest.raises(AtlasError, match="still computes attention by 'eager'"):
+        install(model)
+
+
+def test_a_part_of_a_model_and_a_wrapped_one_can_be_watched():
+    model = installed("bert")
+    every, of_part, of_wrapped = {}, {}, {}
+    run(model, batch_for("bert"), [recorder(every)])
+    part = model.encoder.layer[2].attention
+    for watched, maps in ((part, of_part), (nn.Sequential(model), of_wrapped)):
+        with torch.no_grad(), watch(watched, [recorder(maps)]):
+            model(**batch_for("bert"))
+    assert list(of_part) == [Site(*ENCODER_SELF, 0)]
+    assert torch.equal(of_part[Site(*ENCODER_SELF, 0)], every[Site(*ENCODER_SELF, 2)])
+    assert list(of_wrapped) == list(every)

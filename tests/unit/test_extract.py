@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from model_matrix import text_types, tiny_model
+from pretend_gpu import PretendGpu
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
 
 from attention_atlas.attention.cache import read_attention, to_words
-from attention_atlas.attention.engine import install
+from attention_atlas.attention.divergence import head_divergence
+from attention_atlas.attention.engine import DECODER_SELF, ENCODER_SELF, attention_shape, install, self_attention
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.models import devices
 from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.extraction import attention_maps, extract_shard
+from attention_atlas.models.devices import DEVICE_VARIABLE, pick_device
+from attention_atlas.models.extraction import attention_maps, batch_by_length, each_example, extract_shard
+from attention_atlas.models.loading import text_part
 
 FLOAT16 = 2e-3
 
@@ -51,6 +60,7 @@ def test_maps_equal_eager_attention_one_example_at_a_time(name):
     assert list(maps) == [e.record for e in EXAMPLES]
     for e in EXAMPLES:
         np.testing.assert_allclose(maps[e.record], one_by_one(name, e), rtol=0, atol=FLOAT16)
+    assert np.abs(maps[0][0].astype(np.float32) - maps[0][1]).max() > 0.05
 
 
 def test_at_level_words_maps_are_reduced_before_they_are_rounded():
@@ -67,6 +77,30 @@ def test_batching_and_the_padding_token_do_not_matter():
         batched = attention_maps(installed("bert"), EXAMPLES[::-1], pad, batch_tokens=batch_tokens)
         for record, maps in alone.items():
             np.testing.assert_allclose(batched[record], maps, rtol=0, atol=1e-3)
+    assert attention_maps(installed("bert"), [], PAD) == {}
+
+
+@settings(max_examples=40, deadline=None)
+@given(lengths=st.lists(st.integers(3, 30), max_size=20), room=st.integers(1, 100))
+def test_batches_have_every_example_once_longest_first_within_their_bound(lengths, room):
+    batches = list(batch_by_length([example(record, length) for record, length in enumerate(lengths)], room))
+    in_order = [(-len(e.input_ids), e.record) for batch in batches for e in batch]
+    assert in_order == sorted((-n, r) for r, n in enumerate(lengths))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * len(batch[0].input_ids) <= room
+    for batch in batches[:-1]:
+        assert (len(batch) + 1) * len(batch[0].input_ids) > room, "the next example would not have fitted"
+
+
+def test_maps_of_a_batch_are_in_memory_that_the_next_one_uses_again():
+    model, maps, memory = installed("bert"), {}, []
+    for e, example_maps in each_example(model, EXAMPLES, PAD, "tokens", batch_tokens=20, reuse_memory=True):
+        maps[e.record] = example_maps.copy()
+        memory.append(example_maps)
+    assert list(maps) == [3, 0, 7, 2, 8], "longest first"
+    expected = attention_maps(model, EXAMPLES, PAD, batch_tokens=20)
+    assert all(np.array_equal(maps[record], array) for record, array in expected.items())
+    assert all(np.shares_memory(memory[0], later) for later in memory[1:])
 
 
 def shard(folder, model, examples: list[Example], level: str = "tokens"):
@@ -87,6 +121,8 @@ def test_a_shard_from_files_to_files(tmp_path):
     for cached, e in zip(cached_examples, EXAMPLES, strict=True):
         assert (cached.id, cached.tokens, cached.word, cached.gold_words) == (e.id, e.tokens, e.word, e.words)
         np.testing.assert_allclose(cached.word_maps(), to_words(one_by_one("bert", e), e.word), rtol=0, atol=FLOAT16)
+    facts = json.loads(out.with_suffix(".json").read_text())
+    assert facts["model"] == {"name": "tiny", "origin": "folder", "weights_sha256": "ab" * 32, "init": "pretrained"}
     assert list(read_attention([shard(tmp_path / "empty", tiny("bert"), [])])) == []
 
 
@@ -124,8 +160,53 @@ def test_models_whose_maps_are_not_complete_are_refused(name, message):
         attention_maps(unusual(name), PLAIN, pad=1)
 
 
+def test_a_decoders_attention_is_never_that_of_the_encoder():
+    model = unusual("longt5")
+    assert next(iter(attention_shape(model))) == DECODER_SELF
+    with pytest.raises(AtlasError, match="encoder is computed outside the attention interface"):
+        self_attention(model)
+    with pytest.raises(AtlasError, match="without the attention interface"):
+        self_attention(text_part(model))
+    assert next(iter(attention_shape(unusual("clip_text_model")))) == DECODER_SELF, "causal, whatever its class says"
+
+
+@pytest.mark.parametrize(("name", "layers"), [("bart", 2), ("dpr", 4)])
+def test_the_part_that_reads_text_has_the_encoders_maps(name, layers):
+    part = text_part(unusual(name))
+    assert self_attention(part) == (ENCODER_SELF, layers, 4)
+    assert attention_maps(part, PLAIN, pad=1)[9].shape == (layers, 4, 9, 9)
+
+
 def test_texts_that_read_their_padding_do_not_share_a_batch():
     model = unusual("mobilebert")
     together = attention_maps(model, PLAIN, pad=1)
     for one in PLAIN:
         np.testing.assert_array_equal(together[one.record], attention_maps(model, [one], pad=1)[one.record])
+
+
+@pytest.mark.parametrize(
+    ("wanted", "gpu", "expected"),
+    [(None, False, "cpu"), ("auto", True, "cuda"), ("cpu", True, "cpu"), ("cuda", False, "sees no GPU"), ("tpu", False, "use")],
+)
+def test_the_device_is_that_of_the_configuration(monkeypatch, wanted, gpu, expected):
+    monkeypatch.delenv(DEVICE_VARIABLE, raising=False)
+    if wanted:
+        monkeypatch.setenv(DEVICE_VARIABLE, wanted)
+    monkeypatch.setattr(devices, "gpu_here", lambda: gpu)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
+    if expected in ("cpu", "cuda"):
+        assert pick_device() == expected
+    else:
+        with pytest.raises(AtlasError, match=expected):
+            pick_device()
+
+
+def test_maps_and_divergence_on_a_gpu_are_those_of_the_cpu():
+    model = installed("bert")
+    here = attention_maps(model, EXAMPLES, PAD, "words")
+    with PretendGpu():
+        there = attention_maps(model.to("cuda"), EXAMPLES, PAD, "words")
+        maps = here[3].reshape(-1, *here[3].shape[2:])
+        assert np.allclose(head_divergence(maps, 0.001, device="cuda"), head_divergence(maps, 0.001), atol=1e-4)
+    for record, maps in here.items():
+        assert np.allclose(maps.astype(float), there[record].astype(float), atol=5e-4)

@@ -14,6 +14,8 @@ from scipy.stats import binom
 
 from attention_atlas.methods.head_measures import KEYS
 from attention_atlas.methods.head_measures import ONE as MASKED_ALONE
+from attention_atlas.stats.significance import mean_interval
+from attention_atlas.stats.simultaneous import simultaneous_interval
 from attention_atlas.studies.kovaleva2019 import scores as disabling_tables
 from attention_atlas.studies.michel2019 import effects
 from attention_atlas.studies.michel2019.effects import sentence_counts
@@ -23,6 +25,8 @@ from attention_atlas.studies.stefanik2021.removal import (
     REMOVED,
     Removals,
     ablation_rows,
+    exchanged_percent,
+    percent,
 )
 
 HEADS, EXAMPLES, DRAWS = 6, 40, 200
@@ -33,8 +37,11 @@ LEVELS = (0.01, 0.05)
 REPETITIONS = pytest.mark.parametrize("data_sets", [100, pytest.param(2000, marks=pytest.mark.long)])
 
 
-def disabled_effects(metric, seed, lost=0.0, gained=0.0):
-    """Every model errs at random; the planted head errs `lost` more often, or `gained` less."""
+def disabled_effects(metric, seed, lost=0.0, gained=0.0, scale=1.0):
+    """Every model errs at random; the planted head errs `lost` more often, or `gained` less.
+
+    Predictions under all heads are scaled and shifted (correlation only).
+    """
     generator = np.random.default_rng(seed)
     if metric == "correlation":
         truth = generator.normal(size=EXAMPLES)
@@ -50,12 +57,15 @@ def disabled_effects(metric, seed, lost=0.0, gained=0.0):
         answers[1 + PLANTED, wrong] = 1 - truth[wrong]
     right = generator.random(EXAMPLES) < gained
     answers[1 + PLANTED, right] = truth[right]
+    if metric == "correlation":
+        answers[1:] = scale * answers[1:] + (scale - 1)
     return disabling_tables.Effects(answers[None, 1:], answers[None, 0], truth, metric)
 
 
 @cache
-def disabled_heads(metric, seed, lost=0.0, gained=0.0):
-    return disabling_tables.effect_rows(disabled_effects(metric, seed, lost, gained), DRAWS, seed)
+def disabled_heads(metric, seed, lost=0.0, gained=0.0, scale=1.0):
+    """`disabling_tables.effect_rows` of `disabled_effects`."""
+    return disabling_tables.effect_rows(disabled_effects(metric, seed, lost, gained, scale), DRAWS, seed)
 
 
 @pytest.fixture(scope="module")
@@ -153,6 +163,51 @@ def test_disabled_heads(metric, data_sets):
         assert np.mean([row[f"{name}_ci_low"] > 0 for row in planted]) > 0.5, name
 
 
+def test_disabled_heads_that_scale_predictions_have_the_same_tests():
+    """Heads that halve the predictions of a regression, and shift them."""
+    for seed in range(20):
+        scaled, unscaled = (disabled_heads("correlation", seed, 0.9, scale=scale)[0]["p_adjusted"] for scale in (0.5, 1.0))
+        assert scaled.to_numpy() == pytest.approx(unscaled.to_numpy())
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1", "correlation"])
+def test_a_head_that_destroys_the_score_does_not_widen_the_gain_of_another(metric):
+    made = disabled_effects(metric, 0, gained=0.5)
+    wrong = made.truth.max() + made.truth.min() - made.truth
+    beside = disabling_tables.Effects(np.concatenate([made.changed, wrong[None, None]], axis=1), made.base, made.truth, metric)
+    without, with_destroyed = (disabling_tables.heldout_gain(effect, DRAWS, 0, 0.95) for effect in (made, beside))
+    assert beside.deltas()[0, -1] < -0.5
+    assert with_destroyed == without
+
+
+def chosen_heads(generator, examples, heads, gains):
+    """Heads that change a tenth of the predictions at random, and make wrong ones right to a true gain of accuracy (0 to 1)."""
+    truth = np.ones(examples)
+    difference = generator.random((heads, examples))
+    base = (generator.random(examples) < 0.5).astype(float)
+    changed = np.where(difference < 0.1, 1 - base, base)
+    for head, gain in enumerate(gains):
+        changed[head, generator.random(examples) < 2 * gain] = 1
+    return disabling_tables.Effects(changed[None], base[None], truth, "accuracy")
+
+
+@REPETITIONS
+@pytest.mark.parametrize("heads", [2, 12])
+@pytest.mark.parametrize("spread", [0.0, 0.1])
+def test_held_out_gains_are_covered(data_sets, heads, spread):
+    """The interval covers the mean of the true gains of the two chosen heads, if heads are alike and if they are not."""
+    gains = np.linspace(0, spread, heads)
+    missed = 0
+    for seed in range(data_sets):
+        made = chosen_heads(np.random.default_rng(seed), 200, heads, gains)
+        halves = [disabling_tables.Effects(made[0][:, :, h::2], made[1][:, h::2], made[2][h::2], "accuracy") for h in (0, 1)]
+        best = [int(half.deltas()[0].argmax()) for half in halves]
+        low, high = disabling_tables.heldout_gain(made, DRAWS, seed, 0.95)[1:]
+        missed += not low <= gains[best].mean() <= high
+    print(f"{heads} heads, gains to {spread}: misses {missed / data_sets:.4f}")
+    assert missed <= binom.ppf(0.9995, data_sets, 0.05)
+
+
 @REPETITIONS
 @pytest.mark.parametrize("metric", [effects.BLEU, effects.ACCURACY])
 def test_masked_heads(metric, data_sets, translations):
@@ -171,11 +226,34 @@ def test_removed_heads(data_sets):
 
 @REPETITIONS
 def test_intervals_of_removed_heads(data_sets):
-    """Claims rest on intervals of all heads at once."""
+    """Claims rest on intervals of all heads at once, and of the one difference between full and pruned taggers."""
     families = [rows for seed in range(data_sets // 2) for rows in removed_heads(seed)]
     alarms = sum(((rows["adjusted_low"] > 0) | (rows["adjusted_high"] < 0)).any() for rows in families)
-    print(f"stefanik2021, all heads: {alarms / len(families):.4f} of {len(families)} intervals exclude 0")
-    assert alarms <= binom.ppf(0.9995, len(families), 0.05)
+    single = 0
+    for seed in range(data_sets):
+        generator = np.random.default_rng(seed)
+        expected = generator.integers(1, 8, 14)
+        answered = generator.binomial(expected + 2, 0.6, (2, 14))
+        right = generator.binomial(np.minimum(answered, expected), 0.5)
+        parts = np.stack([right, answered, [expected] * 2], axis=-1).astype(float)
+        (low,), (high,) = simultaneous_interval(np.diff(percent(parts)), exchanged_percent(parts, DRAWS, seed))
+        single += int(not low <= 0 <= high)
+    for name, count, size in (("all heads", alarms, len(families)), ("one difference", single, data_sets)):
+        print(f"stefanik2021, {name}: {count / size:.4f} of {size} intervals exclude 0")
+        assert count <= binom.ppf(0.9995, size, 0.05), name
+
+
+@REPETITIONS
+def test_differences_between_methods_by_document(data_sets):
+    """F1 of a document is often 0, and few documents are tested: Student's interval keeps its level."""
+    alarms = 0
+    for seed in range(data_sets):
+        generator = np.random.default_rng(seed)
+        f1 = np.where(generator.random((2, 14)) < 0.3, 0, 100 * generator.beta(2, 4, (2, 14)))
+        low, high = mean_interval(f1[0] - f1[1])
+        alarms += int(not low <= 0 <= high)
+    print(f"stefanik2021, differences by document: {alarms / data_sets:.4f}")
+    assert alarms <= binom.ppf(0.9995, data_sets, 0.05)
 
 
 @REPETITIONS

@@ -7,25 +7,32 @@ from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
-from tiny_models import HEADS, LAYERS, PAD, installed, recorder, run
+from tiny_models import HEADS, LAYERS, PAD, installed, recorder, run, tiny
 
 from attention_atlas.attention.engine import Plan
 from attention_atlas.corpora.examples import Example
+from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
 from attention_atlas.models.fine_tuning import BertAdam
+from attention_atlas.models.task_heads import logits, predicted, untrained_logits
 from attention_atlas.studies.kovaleva2019 import LINKS, MODES
+from attention_atlas.studies.kovaleva2019 import models as models_module
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, MODELS
 from attention_atlas.studies.kovaleva2019.models import (
     aligned,
+    analyses_of,
     disabled,
     feature_masks,
     gold_analysis,
+    measures,
     negated,
     one_pass,
     padded_cosine,
     piece_pairs,
+    predictions,
 )
 from attention_atlas.studies.kovaleva2019.patterns import MapNetwork, Thresholds
 
@@ -120,9 +127,31 @@ def test_padded_maps_are_compared_with_their_padding():
         assert cosines[row] == pytest.approx(slow.numpy(), abs=1e-5)
 
 
-def test_every_head_and_layer_gives_what_a_plain_pass_gives():
-    net = installed("bert_classifier")
+def classifier(seed=0):
+    net = installed("bert_classifier", seed=seed)
     net.config.id2label = {0: "no", 1: "yes", 2: "maybe"}
+    return net
+
+
+def test_measures_of_a_task():
+    thresholds = pd.DataFrame([{"vertical": 0.3, "diagonal": 0.2, "block": 0.2}])
+
+    def measured(examples, base=None):
+        args = MapNetwork().eval(), thresholds, {"length": 24, "records": 2}, 4, 3, "no_such_model", "mrpc", 0
+        return measures(base or installed("bert"), classifier(1), CARD, examples, *args)
+
+    made, answers = measured(EXAMPLES).values()
+    assert answers["record"].tolist() == [0, 1, 2]
+    assert made.records.tolist() == [0, 1, 2, 3]
+    assert len(made.padded_records) == len(made.cosines()["padded"]) == 2
+    with pytest.raises(AtlasError, match="no example to measure"):
+        measured([])
+    with pytest.raises(AtlasError, match="another shape than the one it was trained from"):
+        measured(EXAMPLES, installed("gpt2"))
+
+
+def test_every_head_and_layer_gives_what_a_plain_pass_gives():
+    net = classifier()
     assert disabled(net, CARD, EXAMPLES, "mrpc")["label"].tolist() == ["no", "yes"] * 3
     # The predictions of a regression are the first logits.
     table = disabled(net, CARD, EXAMPLES, "stsb")
@@ -136,6 +165,29 @@ def test_every_head_and_layer_gives_what_a_plain_pass_gives():
         assert float(table[name][row]) == pytest.approx(float(slow.logits[0, 0]), abs=1e-4)
         if layer:
             assert maps[layer - 1, slice(head - 1, head) if head else slice(None)] == pytest.approx(1 / len(example.input_ids))
+
+
+def test_predictions_of_every_model(monkeypatch):
+    untrained = torch.eye(2)[[0, 1, 0, 1, 0, 1]]
+    monkeypatch.setattr(models_module, "untrained_logits", lambda *args: torch.stack([untrained, 1 - untrained]))
+    table = predictions({}, iter([("tuned", 7, classifier())]), CARD, EXAMPLES, "mrpc", 2)
+    rows = {key: of_model["prediction"].tolist() for key, of_model in table.groupby(["state", "seed"])}
+    assert rows["untrained", 0] == ["no", "yes"] * 3
+    assert rows["untrained", 1] == ["yes", "no"] * 3
+    assert rows["tuned", 7] == predicted(logits(classifier(), EXAMPLES, PAD), ["no", "yes", "maybe"], False)
+    assert (table["label"] == np.tile(["no", "yes"], 9)).all()
+    with pytest.raises(AtlasError, match="knows the labels LABEL_0, LABEL_1, LABEL_2, but the corpus has no, yes"):
+        predictions({}, iter([("tuned", 1, installed("bert_classifier"))]), CARD, EXAMPLES, "mrpc", 2)
+
+
+def test_random_layers_of_classes_depend_on_their_seed_alone(tmp_path):
+    tiny("bert").save_pretrained(tmp_path / "model")
+    entry = {"source": {"path": str(tmp_path / "model")}, "init": "pretrained", "dtype": "float32", "seed": 0}
+    seed_logits = untrained_logits(entry, EXAMPLES, PAD, 3, [0, 1, 0])
+    assert torch.equal(seed_logits[0], seed_logits[2])
+    assert not torch.allclose(seed_logits[0], seed_logits[1])
+    alone = untrained_logits(entry, EXAMPLES[2:4], PAD, 3, [1])
+    assert alone[0].numpy() == pytest.approx(seed_logits[1, 2:4].numpy(), abs=1e-5)
 
 
 def test_the_published_optimiser_by_hand():
@@ -203,9 +255,19 @@ def test_links_by_words_and_as_published():
     assert piece_pairs(EXAMPLE, gold_analysis(unknown), "subj_verb", "corrected") == [(7, 8), (7, 9)]
 
 
-RAW = "We don't owe 1,250.50"
-CUT = ["We", "don", "'", "t", "owe", "1", ",", "250", ".", "50"]
-RAW_EXAMPLE = pair([*CUT, "It", "rains"], [*CUT, "It", "rains"], len(CUT), {}, texts=(RAW, "It rains"))
+RAW = "We don't owe 1,250.50 dollars."
+CUT = ["We", "don", "'", "t", "owe", "1", ",", "250", ".", "50", "dollars", "."]
+RAW_EXAMPLE = pair([*CUT, "It", "rains", "."], [*CUT, "It", "rains", "."], len(CUT), {}, texts=(RAW, "It rains."))
+
+
+def test_controls_are_no_links_in_either_mode(monkeypatch):
+    calls = []
+    monkeypatch.setattr(models_module, "control_weights", lambda maps, *call: calls.append(call) or np.zeros(maps.shape[:2]))
+    analyses = {0: gold_analysis(EXAMPLE)}
+    one_pass((installed("bert"),) * 2, [EXAMPLE], CARD, analyses, MapNetwork().eval(), Thresholds(0.3, 0.2, 0.2), 0)
+    published = piece_pairs(EXAMPLE, analyses[0], "subj_verb", "as_published")
+    excluded = [linked for pairs, linked, *_ in calls if pairs == published]
+    assert excluded == [{*published, *piece_pairs(EXAMPLE, analyses[0], "subj_verb", "corrected")}] * 2, "of either model"
 
 
 def fake_document(*tokens):
@@ -222,9 +284,17 @@ def test_tokens_of_running_text_are_aligned_by_characters():
         ("do", 3, "VBP", "aux", 3),
         ("n't", 5, "RB", "neg", 3),
         ("owe", 9, "VB", "ROOT", 3),
-        ("1,250.50", 13, "CD", "nummod", 3),
+        ("1,250.50", 13, "CD", "nummod", 5),
+        ("dollars", 22, "NNS", "dobj", 3),
+        (".", 29, ".", "punct", 3),
     )
-    second = fake_document(("It", 0, "PRP", "nsubj", 1), ("rains", 3, "VBZ", "ROOT", 1))
+    second = fake_document(("It", 0, "PRP", "nsubj", 1), ("rains", 3, "VBZ", "ROOT", 1), (".", 8, ".", "punct", 1))
     analysis = aligned(RAW_EXAMPLE, [first, second])
-    assert [token.words for token in analysis] == [(0,), (1,), (2, 3), (4,), (5, 6, 7, 8, 9), (10,), (11,)]
-    assert [token.head for token in analysis] == [3, 3, 3, None, 3, 6, None]
+    assert [token.words for token in analysis] == [(0,), (1,), (2, 3), (4,), (5, 6, 7, 8, 9), (10,), (11,), (12,), (13,), (14,)]
+    assert [token.head for token in analysis] == [3, 3, 3, None, 5, 3, 3, 8, None, 8]
+
+
+def test_without_gold_tags_and_a_tagger_there_is_no_analysis(caplog):
+    assert analyses_of([EXAMPLE], "no_such_model") == {0: gold_analysis(EXAMPLE)}
+    assert analyses_of([RAW_EXAMPLE], "no_such_model") == {}
+    assert "no_such_model" in caplog.text

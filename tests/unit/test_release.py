@@ -27,5 +27,6 @@ def test_version_and_date_of_the_last_release_agree():
 
 def test_every_study_is_cited():
     titles = " ".join(reference["title"] for reference in CITATION["references"])
-    of_studies = [study.title.partition(": ")[2].removesuffix(" (slides)") for study in studies().values() if not study.overview]
+    names = (study.title.partition(": ")[2] for study in studies().values() if not study.overview)
+    of_studies = [name.removesuffix(" (slides)") for name in names]
     assert [title for title in of_studies if title not in titles] == []

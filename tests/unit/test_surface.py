@@ -104,7 +104,7 @@ def maps_of(texts):
 
 def mean_of_loops(texts, maps, row, options):
     heads = [m[row.layer - 1, row.head - 1].astype(float).tolist() for m in maps]
-    return np.array([slow(head, tokens, row.measure, options) for head, tokens in zip(heads, texts, strict=False)])
+    return np.array([slow(head, tokens, row.measure, options) for head, tokens in zip(heads, texts, strict=True)])
 
 
 def test_segments_of_different_lengths_count_alike(tmp_path):
@@ -114,30 +114,50 @@ def test_segments_of_different_lengths_count_alike(tmp_path):
     tables = measured(tmp_path, [*texts, PAIR], maps, records=[0, 2, 3, 5], limit=5)
     assert len(tables["surface"]) == len(MEASURES) * 6
     for row in tables["surface"].itertuples():
-        values = mean_of_loops(texts, maps, row, AS_PUBLISHED)
+        values = mean_of_loops(texts, maps[:3], row, AS_PUBLISHED)
         assert row.value == pytest.approx(values.mean(), abs=1e-5), row.measure
         assert min(values) - 1e-5 <= row.ci_low <= row.value <= row.ci_high <= max(values) + 1e-5
         assert row.n == 3
-    uniform = (math.log(8) + math.log(5) + math.log(3)) / 3
-    assert dict(tables["summary"].to_numpy())["uniform_entropy"] == pytest.approx(uniform)
-    with pytest.raises(AtlasError, match=r"example s0: .* level words, .* set level: tokens"):
-        measured(tmp_path, texts, maps[:3], level="words")
-    # Each option is moved alone from the published setting, whatever the options of the run.
-    moved = measured(tmp_path, texts, maps[:3], replace(CORRECTED, entropy_smoothing=0.03))["options"]
+    expected = {"segments": 3, "mean_tokens": 16 / 3, "shortest": 3, "longest": 8}
+    expected |= {"uniform_entropy": (math.log(8) + math.log(5) + math.log(3)) / 3}
+    assert dict(tables["summary"].to_numpy()) == pytest.approx(expected)
+    for changes, message in (
+        ({"records": [4, 5, 6], "limit": 4}, "no segment to measure"),
+        ({"level": "words"}, r"example s0: .* level words, .* set level: tokens"),
+    ):
+        with pytest.raises(AtlasError, match=message):
+            measured(tmp_path, texts, maps[:3], **changes)
+
+
+def test_options_are_moved_one_at_a_time_from_the_published_setting(tmp_path):
+    texts = [PAIR, SINGLE]
+    maps = maps_of(texts)
+    # The options of the run must not leak into this table.
+    moved = measured(tmp_path, texts, maps, replace(CORRECTED, entropy_smoothing=0.03))["options"]
+    assert moved.groupby(["option", "measure"])["setting"].unique().map(list).to_dict() == {
+        ("sep_sep_denominator", "sep_sep"): ["two", "count"],
+        **{("position_denominator", measure): ["all", "valid"] for measure in ("next", "previous")},
+        **{("entropy_smoothing", measure): ["0.0001", "0.0"] for measure in ("entropy", "entropy_cls")},
+    }
     for row in moved.itertuples():
         value = float(row.setting) if row.option == "entropy_smoothing" else row.setting
-        expected = mean_of_loops(texts, maps, row, replace(AS_PUBLISHED, **{row.option: value}))
-        assert row.value == pytest.approx(expected.mean(), abs=1e-5)
+        expected = mean_of_loops(texts, maps, row, replace(AS_PUBLISHED, **{row.option: value})).mean()
+        assert row.value == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.filterwarnings("error")
 def test_measures_that_a_model_or_a_segment_cannot_have_are_left_out(tmp_path):
     texts = [["Ġa", ".", "Ġc"]] * 2
     tables = measured(tmp_path, texts, maps_of(texts), special=(None, None))
     assert set(tables["surface"]["measure"]) == set(MEASURES) - {"cls", "sep", "rest_sep", "sep_sep", "entropy_cls"}
     assert set(tables["options"]["measure"]) == {"next", "previous", "entropy"}
     texts = [PAIR, ["[CLS]", "a", "b"]]
-    n = measured(tmp_path, texts, maps_of(texts))["surface"].groupby("measure")["n"].first()
+    maps = maps_of(texts)
+    table = measured(tmp_path, texts, maps)["surface"]
+    n = table.groupby("measure")["n"].first()
     assert n[["sep_sep", "rest_sep", "cls", "next", "entropy"]].tolist() == [1, 1, 2, 2, 2]
+    row = next(table.query("measure == 'sep_sep'").itertuples())
+    assert row.value == pytest.approx(mean_of_loops(texts[:1], maps[:1], row, AS_PUBLISHED)[0], abs=1e-5)
 
 
 # --- Figure 6 --------------------------------------------------------------------------------------------------------
@@ -155,7 +175,10 @@ def test_points_of_the_plane_are_found_again():
     points = np.random.default_rng(2).normal(size=(15, 2))
     layout = plane(cdist(points, points), seed=0)
     assert procrustes(points, layout)[2] < 1e-6
+    # Turned so that x is the widest direction, and the same each time.
     assert layout[:, 0].std() >= layout[:, 1].std()
+    assert np.abs(layout.mean(axis=0)).max() < 1e-9
+    assert plane(cdist(points, points), seed=0) == pytest.approx(layout, abs=0)
 
 
 def test_permutation_finds_planted_layers_and_counts_by_enumeration():
@@ -166,6 +189,13 @@ def test_permutation_finds_planted_layers_and_counts_by_enumeration():
     assert layer_means(SMALL, np.array([1, 1, 2, 2])) == (2, 6.5)
     # Of the three ways to pair four heads one is the observed one: a third of all permutations is as extreme.
     assert permutation_p(SMALL, np.array([1, 1, 2, 2]), 3000, seed=1) == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_p_is_uniform_without_structure():
+    labels = np.repeat([1, 2, 3, 4], 4)
+    values = [permutation_p(symmetric(np.random.default_rng(k), 16), labels, 99, seed=k) for k in range(120)]
+    assert 0.4 < np.mean(values) < 0.6
+    assert np.mean(np.array(values) <= 0.1) < 0.2
 
 
 def surface_of(layer=1, **values):
@@ -207,4 +237,8 @@ def test_clusters_from_shards(tmp_path):
     within, between = layer_means(divergences, np.repeat([1, 2, 3], 3))
     difference = test.loc["difference"]
     assert difference["value"] == pytest.approx(between - within, rel=1e-4)
+    assert difference[["n", "unit", "units"]].tolist() == [9, "groups of segments", 4]
     assert difference["ci_low"] <= difference["value"] <= difference["ci_high"]
+    plain = cdist(heads[["x", "y"]], heads[["x", "y"]])
+    stress = ((divergences - plain) ** 2).sum() / (divergences**2).sum()
+    assert test.loc["stress", "value"] == pytest.approx(stress**0.5, rel=1e-4)
