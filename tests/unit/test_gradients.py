@@ -64,9 +64,10 @@ def slow(model, card, examples, masking, seed, which):
     for k, e in enumerate(examples):
         one = mask_pieces(e, MASK, 60, seed) if masking == "masked" else unmasked(e)
         maps, slopes = attention_gradients(model, [e], [one], PAD)
-        rows = [i for i in range(len(e.tokens)) if which == "all" or one.chosen[i]]
         members = (("[SEP]",), ("[CLS]",), (".", ","), set(e.tokens) - {"[SEP]", ".", ","})
         for c, layer, head in np.ndindex(4, LAYERS, HEADS):
+            every = which == "all" or (which == "reachable" and layer < LAYERS - 1)
+            rows = [i for i in range(len(e.tokens)) if every or one.chosen[i]]
             g, a = slopes[layer][0, head].abs().numpy(), maps[layer][0, head].numpy()
             cells = [(i, j) for i in rows for j, token in enumerate(e.tokens) if token in members[c]]
             if cells:

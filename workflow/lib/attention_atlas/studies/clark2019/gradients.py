@@ -34,8 +34,8 @@ from attention_atlas.studies.clark2019.claims import first_late_layer
 from attention_atlas.studies.clark2019.head_measures import PREDICTED
 
 MASKINGS = ("masked", "unmasked")
-ALL_ROWS = "all"
-ROWS = (PREDICTED, ALL_ROWS)
+ALL_ROWS, REACHABLE = "all", "reachable"
+ROWS = (PREDICTED, ALL_ROWS, REACHABLE)  # reachable: all, in the last layer the predicted ones, as others have no gradient
 MEASURES = ("per_weight", "per_query", "gradient_x_attention")
 TARGETS = ("sep", "cls", "punct", "other")
 CLAIM_COLUMNS = ("layer", "ratio", "ci_low", "ci_high", "level", "n", *UNIT_COLUMNS)
@@ -153,7 +153,11 @@ def _by_class(
                 by_layer[name, "per_weight"].append(gradient / (count * sizes))
                 by_layer[name, "per_query"].append(np.where(sizes > 0, gradient / count, np.nan))
                 by_layer[name, "gradient_x_attention"].append(weighted / (count * sizes))
-    return {key: np.stack(layers, axis=2).astype(np.float64) for key, layers in by_layer.items()}
+    stacked = {key: np.stack(layers, axis=2).astype(np.float64) for key, layers in by_layer.items()}
+    for measure in MEASURES:
+        before, last = stacked[ALL_ROWS, measure][:, :, :-1], stacked[PREDICTED, measure][:, :, -1:]
+        stacked[REACHABLE, measure] = np.concatenate([before, last], axis=2)
+    return stacked
 
 
 def _classes(
