@@ -73,7 +73,7 @@ docs: $(DEV) ## the documentation, in site/
 	@echo "The documentation is in site/index.html."
 
 bench: $(READY) ## benchmarks: ratios against what a user would write, in one run
-	MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=1099511627776 $(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks
 
 clean: ## remove results and caches (not .venv)
 	rm -rf results/* build site workflow/lib/*.egg-info .snakemake .pytest_cache .ruff_cache .mypy_cache .hypothesis
