@@ -9,7 +9,7 @@ import pytest
 
 from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.workflow.job import job
-from attention_atlas.workflow.unfinished import was_stopped
+from attention_atlas.workflow.unfinished import rerun_unfinished_jobs, was_stopped
 
 
 def lines(rule) -> list[str]:
@@ -59,3 +59,14 @@ def test_a_fault_of_the_program_keeps_its_traceback_and_is_raised_again(rule):
     rule.log[0].write_text("the log of another program\n")
     assert not was_stopped(rule.log[0])
     assert not was_stopped(rule.log[0].with_name("none.log"))
+
+
+def test_snakemake_is_patched_once(monkeypatch):
+    import snakemake.api  # noqa: F401  # before snakemake.dag, which cannot be imported first
+    from snakemake.dag import DAG
+
+    monkeypatch.setattr(DAG, "incomplete_files", DAG.incomplete_files)
+    rerun_unfinished_jobs()
+    patched = DAG.incomplete_files
+    rerun_unfinished_jobs()
+    assert DAG.incomplete_files is patched

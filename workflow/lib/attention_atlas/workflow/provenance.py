@@ -31,6 +31,7 @@ WITHOUT_RESULTS = ("attention_atlas.errors", "attention_atlas.io.messages", "att
 _OWN_DIGEST = hashlib.sha256(Path(__file__).read_bytes()).digest()
 _STORE = Path(__file__).with_name("__pycache__") / f"provenance.{sys.implementation.cache_tag}.kept"
 _LOGGING = re.compile(r"_?log\.(debug|info|warning|error|exception)")
+_MAX_STORED = 5000  # cache entries (modules and their earlier versions) before it is emptied
 _DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
 
@@ -148,6 +149,8 @@ def _stored() -> dict[str, tuple[str, list[str]]]:
     known: dict[str, tuple[str, list[str]]] = {}
     with contextlib.suppress(OSError, ValueError):
         known = dict(json.loads(_STORE.read_text(encoding="utf-8")))
+    if len(known) > _MAX_STORED:
+        known = {}
     before = len(known)
 
     def keep() -> None:
