@@ -1,9 +1,20 @@
 """Inputs and parameters of the rules that all studies share."""
 
+import shutil
+from types import SimpleNamespace
+
 from shipped_runs import shipped, shipped_copy, wildcards
 
 from attention_atlas.workflow.config import read_schema
-from attention_atlas.workflow.shared_inputs import NOT_IN_EXAMPLES, WEIGHTS_KEYS, SharedInputs
+from attention_atlas.workflow.shared_inputs import (
+    NOT_IN_EXAMPLES,
+    WEIGHTS_KEYS,
+    SharedInputs,
+    bytes_of_maps,
+    caches,
+    disk_space,
+    pending,
+)
 
 INPUTS = SharedInputs(shipped())
 CORPUS_KEYS = set(read_schema()["$defs"]["corpus"]["properties"])
@@ -56,3 +67,22 @@ def test_a_new_model_is_initialised_from_parallel_text():
         **{"layers": 2, "heads": 8, "languages": ["en", "fr"], "records": 2400},
         **{"order": "shuffled", "seed": 0, "skip": 0},
     }
+
+
+def test_maps_to_extract_are_weighed_against_the_free_disk(monkeypatch):
+    config, place = shipped() | {"keep_attention": True}, ("sample", "minilm", "sample-trees")
+    tokens = config["corpora"]["sample-trees"]["mean_tokens"]
+    # Two bytes for each cell of the maps of 6 layers of 12 heads.
+    needed = bytes_of_maps(config, [place])
+    assert needed == 2 * caches(config)[place] * 6 * 12 * tokens**2
+    assert bytes_of_maps(config, []) == 0 < needed < bytes_of_maps(config)
+    monkeypatch.setattr(shutil, "disk_usage", lambda place: SimpleNamespace(free=needed / 2))
+    (text, enough), (_, enough_for_a_third) = disk_space(config, needed), disk_space(config, needed / 3)
+    assert "larger disk" in text
+    assert (enough, enough_for_a_third) == (False, True)
+    of = wildcards(place[0], model=place[1], corpus=place[2])
+    jobs = [
+        SimpleNamespace(rule=SimpleNamespace(name=rule), wildcards=of) for rule in ("extract_attention", "clark2019_table1")
+    ]
+    assert pending(jobs) == {place}
+    assert pending(jobs[1:]) == set()

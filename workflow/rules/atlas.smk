@@ -10,9 +10,8 @@ on_sentences = {"examples": atlas.examples("sentences"), "card": "results/{run}/
 
 use rule measured as atlas_of_model with:
     input:
-        atlas.shards("sentences", suffix="json"),
+        **atlas.maps("sentences", examples=""),
         **on_sentences,
-        attention=atlas.shards("sentences"),
     output:
         surface="results/{run}/atlas/models/{model}/surface.tsv",
         head_relations="results/{run}/atlas/models/{model}/dependency_head_relations.tsv",

@@ -109,8 +109,8 @@ use rule measured_by_model as clark2019_gradients with:
 use rule measured_by_model as clark2019_probes with:
     input:
         clark2019.card("model"),
-        **clark2019.maps("probe_training", "training", "training_examples"),
-        **clark2019.maps("dependencies", "evaluation", "evaluation_examples"),
+        **clark2019.maps("probe_training", attention="training", examples="training_examples"),
+        **clark2019.maps("dependencies", attention="evaluation", examples="evaluation_examples"),
         card="results/{run}/models/{model}/card.json",
         file=clark2019.if_named("vectors", clark2019.raw("vectors")),
     output:

@@ -9,9 +9,7 @@ compared_features = guan2020.of_group("compared", FEATURES)
 
 use rule measured as guan2020_features with:
     input:
-        guan2020.shards("questions", "samples", suffix="json"),
-        attention=guan2020.shards("questions", "samples"),
-        examples=guan2020.examples("questions", "samples"),
+        **guan2020.maps("questions", "samples"),
         card="results/{run}/models/{model}/card.json",
     output:
         features=FEATURES,

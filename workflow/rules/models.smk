@@ -23,6 +23,7 @@ rule describe_model:
     wildcard_constraints:
         model=one_of(inputs.described_models()),
     # A short job that many jobs depend on (the next one too): run it first so that long jobs start early.
+    # A short job that many jobs depend on: run it first so that long jobs start early.
     priority: 30
     retries: 2
     # Weights are fetched where there is a network: on the submitting machine.

