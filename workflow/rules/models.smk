@@ -5,9 +5,11 @@ from attention_atlas.workflow.paths import one_of
 
 FOLDER = "results/{run}/models/{model}"
 MAPS = "results/{run}/attention/{model}/{corpus}/{shard}.safetensors"
-fine_tuned = {name: f"{FOLDER}/checkpoint/{name}.json" for name in ("config", "tokenizer", "tokenizer_config")}
+SAVED = ("config", "tokenizer", "tokenizer_config")
+described = {"card": f"{FOLDER}/card.json", "described": f"{FOLDER}/tokenizer.json"}
+untrained = {name: f"{FOLDER}/untrained/{name}.json" for name in SAVED} | described
+fine_tuned = {name: f"{FOLDER}/checkpoint/{name}.json" for name in SAVED} | described
 fine_tuned |= {"weights": f"{FOLDER}/checkpoint/model.safetensors", "summary": f"{FOLDER}/training.tsv"}
-fine_tuned |= {"card": f"{FOLDER}/card.json", "described": f"{FOLDER}/tokenizer.json"}
 
 
 rule describe_model:
@@ -23,7 +25,6 @@ rule describe_model:
     wildcard_constraints:
         model=one_of(inputs.described_models()),
     # A short job that many jobs depend on (the next one too): run it first so that long jobs start early.
-    # A short job that many jobs depend on: run it first so that long jobs start early.
     priority: 30
     retries: 2
     # Weights are fetched where there is a network: on the submitting machine.
@@ -43,17 +44,20 @@ rule untrained_model:
     input:
         inputs.vocabulary_files,
     output:
-        **{name: f"{FOLDER}/untrained/{name}.json" for name in ("config", "tokenizer", "tokenizer_config")},
+        **untrained,
     log:
         "results/{run}/logs/untrained_model/{model}.log",
     benchmark:
         "results/{run}/benchmarks/untrained_model/{model}.tsv"
+    wildcard_constraints:
+        model=one_of(inputs.untrained_models()),
     priority: 30
     conda:
         "../../envs/model.yaml"
     resources:
         **at_first(mem_mb=3000, runtime=60),
     params:
+        model=inputs.model_entry,
         settings=inputs.untrained_settings,
         code=script_digest("untrained_model.py"),
     script:

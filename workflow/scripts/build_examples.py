@@ -1,8 +1,9 @@
-from attention_atlas.corpora.examples import build_shard
-from attention_atlas.models.card import read_card
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
+    from attention_atlas.corpora.examples import build_shard
+    from attention_atlas.models.card import read_card
+
     build_shard(
         entry=snakemake.params.corpus,
         raw=snakemake.input.raw,

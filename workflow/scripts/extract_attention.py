@@ -1,7 +1,8 @@
-from attention_atlas.models.extraction import extract_shard
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
+    from attention_atlas.models.extraction import extract_shard
+
     extract_shard(
         model_entry=snakemake.params.model,
         card_path=snakemake.input.card,

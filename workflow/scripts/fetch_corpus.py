@@ -1,7 +1,8 @@
-from attention_atlas.corpora.sources import fetch
 from attention_atlas.workflow.job import job
 
 with job(snakemake, downloads=True):
+    from attention_atlas.corpora.sources import fetch
+
     fetch(
         snakemake.params.source,
         snakemake.output.raw,

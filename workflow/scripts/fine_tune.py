@@ -1,10 +1,11 @@
 from pathlib import Path
 
-from attention_atlas.models.fine_tuning import fine_tune
-from attention_atlas.models.loading import describe
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
+    from attention_atlas.models.fine_tuning import fine_tune
+    from attention_atlas.models.loading import describe
+
     fine_tune(
         base_entry=snakemake.params.base,
         card_path=snakemake.input.card,

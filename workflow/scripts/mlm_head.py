@@ -1,7 +1,8 @@
-from attention_atlas.models.language_models import prepare_head
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
+    from attention_atlas.models.language_models import prepare_head
+
     prepare_head(
         model_entry=snakemake.params.model,
         card_path=snakemake.input.card,

@@ -1,5 +1,6 @@
 from attention_atlas.workflow.job import job
-from attention_atlas.workflow.run import run
 
 with job(snakemake):
+    from attention_atlas.workflow.run import run
+
     run(snakemake)

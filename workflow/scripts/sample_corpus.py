@@ -1,10 +1,10 @@
 from pathlib import Path
 
-from sample_corpus.write import write_sample
-
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
+    from sample_corpus.write import write_sample
+
     write_sample(
         directory=Path(snakemake.output.documents).parent,
         documents=snakemake.params.documents,

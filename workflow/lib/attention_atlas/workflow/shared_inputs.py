@@ -50,8 +50,12 @@ class SharedInputs:
         self.config = config
 
     def described_models(self) -> list[str]:
-        """Models with their own weights, from which their cards are made."""
-        return sorted(name for name in self.config["models"] if not is_fine_tuned(self.config, name))
+        """Models from whose files their cards are made."""
+        made = self.untrained_models()
+        return sorted(name for name in self.config["models"] if not is_fine_tuned(self.config, name) and name not in made)
+
+    def untrained_models(self) -> list[str]:
+        return [name for name, entry in self.config["models"].items() if "untrained" in entry["source"]]
 
     def fine_tuned_models(self, epochs: bool) -> list[str]:
         """Models that are trained in the workflow and keep checkpoints of some epochs, or only their final weights."""
@@ -80,14 +84,13 @@ class SharedInputs:
         return self.weights_entry(wildcards.run, wildcards.model)
 
     def model_files(self, wildcards: Wildcards) -> list[str]:
-        """Files that the card of the model in the path is made from: those in its folder, or the new untrained model's."""
+        """Files that the card of the model in the path is made from: those in its folder, if it has one."""
         for requirement in missing_requirements(self.config, [wildcards.model], []).values():
             raise AtlasError(requirement.sentence)
         source = self.config["models"][wildcards.model]["source"]
-        if "path" in source:
-            return sorted(str(path) for path in Path(source["path"]).iterdir() if path.suffix in MODEL_SUFFIXES)
-        untrained = "untrained" in source
-        return [f"results/{wildcards.run}/models/{wildcards.model}/untrained/config.json"] if untrained else []
+        if "path" not in source:
+            return []
+        return sorted(str(path) for path in Path(source["path"]).iterdir() if path.suffix in MODEL_SUFFIXES)
 
     def vocabulary_files(self, wildcards: Wildcards) -> list[str]:
         """The parallel text from which the vocabulary of an untrained model is learnt."""
