@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
+import importlib.util
+import pkgutil
 from types import ModuleType
 
 
@@ -12,5 +13,5 @@ def study_modules(name: str) -> list[ModuleType]:
 
     The digest of a job's code (`workflow.provenance`) follows calls of this function, if the name is given as it is.
     """
-    folders = sorted(path.parent.name for path in Path(__file__).parent.glob(f"*/{name}.py"))
-    return [importlib.import_module(f"{__name__}.{folder}.{name}") for folder in folders]
+    paths = [f"{__name__}.{folder.name}.{name}" for folder in pkgutil.iter_modules(__path__)]
+    return [importlib.import_module(path) for path in paths if importlib.util.find_spec(path)]
