@@ -186,6 +186,7 @@ def _of_columns(rows: Sequence[tuple[str, list[str]]]) -> _Sentence:
 
 
 def _chains(column: Sequence[str], places: Sequence[str]) -> list[Span]:
+    """Mentions of a sentence: an end closes the last open start of its chain."""
     spans: list[Span] = []
     open_starts: dict[str, list[int]] = {}
     for place, (text, where) in enumerate(zip(column, places, strict=True)):

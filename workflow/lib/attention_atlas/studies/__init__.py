@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import pkgutil
+from importlib import resources
 from types import ModuleType
 
 
@@ -13,5 +12,5 @@ def study_modules(name: str) -> list[ModuleType]:
 
     The digest of a job's code (`workflow.provenance`) follows calls of this function, if the name is given as it is.
     """
-    paths = [f"{__name__}.{folder.name}.{name}" for folder in pkgutil.iter_modules(__path__)]
-    return [importlib.import_module(path) for path in paths if importlib.util.find_spec(path)]
+    folders = [item.name for item in resources.files(__name__).iterdir() if item.joinpath(f"{name}.py").is_file()]
+    return [importlib.import_module(f"{__name__}.{folder}.{name}") for folder in sorted(folders)]

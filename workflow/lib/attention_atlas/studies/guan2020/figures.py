@@ -34,7 +34,7 @@ from attention_atlas.workflow.shown import figure
 
 COLOURS = {DENSE: style.ORANGE, DENSE_VERTICAL: style.GREEN, VERTICAL: style.BLUE, DIAGONAL: style.VERMILION}
 COLOURS |= {UNNAMED: style.GREY}
-"""Type of heads -> its colour in all figures."""
+"""Type of heads -> its colour in all figures of this study."""
 _MARKERS = {DENSE: "o", DENSE_VERTICAL: "P", VERTICAL: "D", DIAGONAL: "s", UNNAMED: "X"}
 _LABELS = {"cls": "[CLS]", "sep": "[SEP]", "comma": "comma", "period": "stop", "self": "self"}
 _RANKS = (1, 2)

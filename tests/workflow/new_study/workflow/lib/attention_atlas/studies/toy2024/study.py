@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from attention_atlas.workflow.paths import Config, Pair, study_model
-from attention_atlas.workflow.study import Role, Study, shown_artifacts
+from attention_atlas.workflow.study import Paper, Role, Study, shown_artifacts
 
 ID = "toy2024"
 
@@ -18,6 +18,7 @@ STUDY = Study(
     order=7,
     title="Example study (2024): Do Heads Attend to Their Own Token?",
     description="A made-up paper that shows what a study consists of.",
+    paper=Paper("Example (2024)"),
     roles={"texts": Role("segments", "texts whose attention is measured.", required=True)},
     artifacts=shown_artifacts(ID, needs=("texts",)),
     pairs=pairs,
