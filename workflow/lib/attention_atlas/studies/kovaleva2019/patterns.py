@@ -56,6 +56,9 @@ SHORTEST, LONGEST = 12, 256
 """Range of the number of tokens of an augmented map."""
 OFFSETS = (-1, 0, 1)
 """Offsets from the query of the keys that form a diagonal."""
+FAINTEST_BAND = 0.06
+"""Smallest attention in the band of a diagonal, as a share of all: labels separate vertical maps from vertical and diagonal ones
+at 0.053 to 0.066, however strong the stripes are."""
 _STRONGEST_BAND = 2
 """Largest ratio of band to stripes in a vertical and diagonal map."""
 COLUMNS = "annotator folds class n f1 ci_low ci_high kappa".split()
@@ -75,7 +78,8 @@ def map_numbers(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor
     """[..., 3]: how vertical, diagonal and block-like maps [..., n, n] are, of special tokens and segments [n].
 
     vertical: mass on the columns of special tokens. Of the mass between other tokens: diagonal: the share on the token itself
-    and its neighbours, block: the share within the segment, each minus what it would be if every row were uniform.
+    and its neighbours, block: the share within the segment, each minus what it would be if every row were uniform. A band below
+    `FAINTEST_BAND` is no diagonal.
     """
     inner = ~special
     place = torch.arange(len(special), device=maps.device)
@@ -84,8 +88,9 @@ def map_numbers(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor
     same = (segment[:, None] == segment[None, :]) * pairs
     between = maps * pairs
     total, count = between.sum((-2, -1)).clamp(min=1e-9), pairs.sum().clamp(min=1)
-    beyond = [(between * cells).sum((-2, -1)) / total - cells.sum() / count for cells in (near, same)]
-    return torch.stack([maps[..., special].sum(-1).mean(-1), *beyond], dim=-1)
+    diagonal, block = ((between * cells).sum((-2, -1)) / total - cells.sum() / count for cells in (near, same))
+    faint = diagonal * total < FAINTEST_BAND * inner.sum()
+    return torch.stack([maps[..., special].sum(-1).mean(-1), diagonal.masked_fill(faint, 0), block], dim=-1)
 
 
 def rule_labels(numbers: npt.NDArray[np.floating], thresholds: Thresholds) -> Labels:
