@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binom
 
 from attention_atlas.studies.kovaleva2019 import ANNOTATORS, CLASSES, HEADLINE, LINKS
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, STATISTICS, Measures, frame_rows, statistics
@@ -17,12 +20,12 @@ TASKS = ("mrpc", "rte", "qqp")
 PER_TASK = (("last_layers", "real"), ("change", "noun"))
 
 
-def tables(verdict, task="rte"):
-    """Tables in which all claims hold but for the statistic of one task, or of all tasks."""
+def tables(verdict, task="rte", network=None):
+    """Tables in which all claims hold but for the statistic of one task, or of all tasks; network: verdict by its classes."""
     low, high = INTERVALS[verdict]
     by_task = dict.fromkeys(TASKS, (0.1, 0.3)) | {task: (low, high)}
     rows = [(name, of, task, 0.2, *ends, 0.98, 40) for task, ends in by_task.items() for name, of in PER_TASK]
-    for annotator, ends in {HEADLINE: (low, high), "network": (0.1, 0.3)}.items():
+    for annotator, ends in {HEADLINE: (low, high), "network": INTERVALS[network or verdict]}.items():
         rows.append(("vertical_and_heterogeneous", annotator, "", 0.2, *ends, 0.95, 120))
         rows.append(("diagonal", annotator, "", 0.1, 0.1 - ends[1], 0.1 - ends[0], 0.95, 120))
     gains = [(name, "accuracy", 0.2, *ends, 0.98, 1, 1, 40, "examples") for name, ends in by_task.items()]
@@ -76,6 +79,9 @@ def test_each_claim_comes_out_each_way(verdict):
     # The paper excepts QQP from the claim on the last two layers.
     excepted = [claim.verdict for claim in claims(tables(verdict, task="qqp")) if "last two layers" in claim.statement]
     assert excepted == [HOLDS]
+    # Annotators that disagree decide nothing.
+    undecided = [claim.verdict for claim in claims(tables(HOLDS, network=FAILS)) if "Figure 2" in claim.statement]
+    assert undecided == [OPEN] * 2
 
 
 def measures(cosine, classes, tuned=0.0, examples=30, seed=0):
@@ -90,6 +96,47 @@ def measures(cosine, classes, tuned=0.0, examples=30, seed=0):
     return Measures(np.arange(examples), np.arange(0), values, none, columns, columns[..., -1, :], drawn, none, none)
 
 
+def held_out(confusion=None, generator=None):
+    """Labelled maps of 60 heads, and their classes; confusion: of a label, the mean over heads, which differ."""
+    rows = []
+    for head in range(60):
+        for label in range(5) if generator is None else generator.choice(5, 2):
+            p = np.eye(5)[label] if confusion is None else generator.dirichlet(20 * confusion[label] + 1e-9)
+            read = np.full(4, label) if generator is None else generator.choice(5, 4, p=p)
+            rows += [(1, head, CLASSES[label], CLASSES[k], CLASSES[k]) for k in read]
+    return pd.DataFrame(rows, columns=["layer", "head", "label", *ANNOTATORS])
+
+
+@pytest.mark.parametrize("data_sets", [40, pytest.param(400, marks=pytest.mark.long)])
+def test_errors_of_the_rules_decide_no_claim(data_sets):
+    confusion = np.eye(5)
+    confusion[2, 1:3] = 0.2, 0.8
+    alarms = {0.1: 0, 0.03: 0, 0.2: 0}
+    for share, data_set in product(alarms, range(data_sets)):
+        truth = np.array([0.3, share, 0.25, 0.05, 0.4 - share])
+        made = measures([0.9] * 4, truth @ confusion, seed=data_set)
+        labelled = held_out(confusion, np.random.default_rng(data_set))
+        row = statistics({"mrpc": [made]}, labelled, 200, 0).query("statistic == 'diagonal' and of == @HEADLINE").iloc[0]
+        holds, fails = row["ci_high"] < 0.1, row["ci_low"] > 0.1
+        alarms[share] += {0.1: holds or fails, 0.03: holds, 0.2: fails}[share]
+    assert alarms[0.1] <= binom.ppf(0.9995, data_sets, 0.05), alarms
+    assert min(alarms[0.03], alarms[0.2]) >= 0.8 * data_sets, alarms
+
+
+@pytest.mark.parametrize("data_sets", [60, pytest.param(1000, marks=pytest.mark.long)])
+def test_seeds_that_differ_are_no_change_of_the_last_layers(data_sets):
+    alarms = {0.0: 0, 0.3: 0}
+    for change, data_set in product(alarms, range(data_sets)):
+        generator = np.random.default_rng(data_set)
+        cosines = 0.6 + generator.normal(0, 0.05, (3, 4))
+        cosines[:, :1] += change
+        made = [measures(cosine[[0, 2, 3]], [0.2] * 5, seed=k) for k, cosine in enumerate(cosines)]
+        (row,) = statistics({"mrpc": made}, held_out(), 200, 0).query("statistic == 'last_layers'").to_dict("records")
+        alarms[change] += row["ci_low"] > 0 if change else not row["ci_low"] <= 0 <= row["ci_high"]
+    assert alarms[0.0] <= binom.ppf(0.9995, data_sets, 0.05), alarms
+    assert alarms[0.3] >= 0.8 * data_sets, alarms
+
+
 @pytest.mark.parametrize(
     ("cosine", "verdict"),
     [
@@ -100,7 +147,7 @@ def measures(cosine, classes, tuned=0.0, examples=30, seed=0):
     ],
 )
 def test_last_layers_are_those_whose_cosine_is_below_every_other(cosine, verdict):
-    table = statistics({"mrpc": [measures(cosine, [0.2] * 5)]}, 400, 0)
+    table = statistics({"mrpc": [measures(cosine, [0.2] * 5)]}, held_out(), 400, 0)
     (row,) = table[table["statistic"] == "last_layers"].to_dict("records")
     assert {HOLDS: row["ci_low"] > 0, FAILS: row["ci_high"] < 0, OPEN: row["ci_low"] < 0 < row["ci_high"]}[verdict], row
     assert row["value"] == pytest.approx(min(cosine[:3]) - max(cosine[3:]), abs=0.03)
@@ -110,7 +157,7 @@ def test_last_layers_are_those_whose_cosine_is_below_every_other(cosine, verdict
     ("classes", "sign"), [([0.4, 0.05, 0.1, 0.05, 0.4], 1), ([0.2, 0.05, 0.35, 0.0, 0.4], -1), ([0.3, 0.05, 0.3, 0.0, 0.35], 0)]
 )
 def test_the_two_most_frequent_classes(classes, sign):
-    table = statistics({task: [measures([0.9] * 4, classes, seed=k + 7)] for k, task in enumerate(TASKS)}, 400, 0)
+    table = statistics({task: [measures([0.9] * 4, classes, seed=k + 7)] for k, task in enumerate(TASKS)}, held_out(), 400, 0)
     row = table[(table["statistic"] == "vertical_and_heterogeneous") & (table["of"] == HEADLINE)].iloc[0]
     assert int(row["ci_low"] > 0) - int(row["ci_high"] < 0) == sign, row
     rare = table[(table["statistic"] == "diagonal") & (table["of"] == HEADLINE)].iloc[0]
@@ -124,7 +171,7 @@ def test_the_change_of_a_feature_is_over_the_examples_that_have_it():
     made = measures([0.9] * 4, [0.2] * 5, tuned=0.05, seed=1)
     made.columns[:, :, 10:, MEASURED.index("noun")] = np.nan
     made.columns[:, :, 5:, MEASURED.index("obj")] = np.nan
-    table = statistics({"mrpc": [made], "stsb": [made]}, 400, 0)
+    table = statistics({"mrpc": [made], "stsb": [made]}, held_out(), 400, 0)
     change = table[table["statistic"] == "change"].set_index("of")
     assert change["task"].to_dict() == {"noun": "mrpc", "obj": "mrpc"}, "those that the paper names"
     assert 0 < change.loc["noun", "ci_low"] < 0.05 < change.loc["noun", "ci_high"]

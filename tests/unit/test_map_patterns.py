@@ -208,6 +208,10 @@ def test_patterns_are_trained_and_read_again(monkeypatch, tmp_path):
     assert list(made["thresholds"]) == list(Thresholds._fields)
     macro = made["table"].query("`class` == 'macro'")
     assert set(zip(macro["annotator"], macro["folds"], strict=True)) == set(product(("network", "rules"), ("text", "layer")))
+    held_out = made["held_out"]
+    assert (held_out["text"] + "," + held_out["layer"].astype(str)).tolist() == [row.rsplit(",", 2)[0] for row in rows]
+    rules = macro.set_index(["annotator", "folds"]).loc[("rules", "layer"), "f1"]
+    assert f1_score(held_out["label"], held_out["rules"], average="macro", zero_division=0) == pytest.approx(rules)
     (tmp_path / "network").write_bytes(b"x")
     with pytest.raises(AtlasError, match="not the network of maps"):
         load_network(tmp_path / "network")

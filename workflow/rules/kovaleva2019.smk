@@ -54,6 +54,7 @@ use rule measured_by_model as kovaleva2019_patterns with:
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
         thresholds="results/{run}/kovaleva2019/patterns/thresholds.tsv",
         table="results/{run}/kovaleva2019/patterns.tsv",
+        held_out="results/{run}/kovaleva2019/patterns/held_out.tsv",
         drawn="results/{run}/kovaleva2019/drawn.tsv",
     pathvars:
         job="kovaleva2019/patterns",
@@ -92,6 +93,7 @@ use rule measured as kovaleva2019_changes with:
     input:
         leaves(measures_by_seed),
         leaves(disabled_by_seed),
+        held_out="results/{run}/kovaleva2019/patterns/held_out.tsv",
     output:
         **{name: f"results/{{run}}/kovaleva2019/changes/{name}.tsv" for name in change_tables},
         disabling_heads="results/{run}/kovaleva2019/disabling_heads.tsv",

@@ -21,13 +21,14 @@ from attention_atlas.corpora.marked_text import ELEMENT, TARGET
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.head_tables import head_rows, mean_rows
-from attention_atlas.stats.intervals import LEVEL, bootstrap_ratio, level_of_parts
+from attention_atlas.stats.intervals import LEVEL, bootstrap_ratio, level_of_parts, resampled_counts, with_seed_variation
 from attention_atlas.stats.simultaneous import largest_interval, mean_deviations, simultaneous_widths
 from attention_atlas.studies.kovaleva2019 import (
     ANNOTATORS,
     CLASSES,
     FEATURES,
     FEWEST_EXAMPLES,
+    HEADLINE,
     LINKS,
     MODES,
     TAGGED,
@@ -68,7 +69,8 @@ STATISTICS = "statistic of task value ci_low ci_high level n".split()
 """statistic: last_layers (smallest mean cosine of an earlier layer minus the largest of the last two layers: above 0 where both
 change most), change (attention to tokens with a feature of `RAISED` after fine-tuning minus that before, mean over heads),
 vertical_and_heterogeneous (smaller share of the two minus the largest share of another class, mean over tasks), diagonal (share
-of these maps, mean over tasks). `of`: the compared maps (padded, real_same, real), the feature, or the annotator."""
+of these maps, mean over tasks). `of`: the compared maps (padded, real_same, real), the feature, or the annotator; shares by
+`HEADLINE` are corrected for its errors on labelled maps, those by the other are as counted."""
 RAISED = {"mrpc": ("noun", "obj"), "rte": ("noun", "obj"), "qqp": ("noun", "obj"), "qnli": ("neg",)}
 """Task -> features to which fine-tuning raises attention in the paper."""
 RAISED_PARTS = sum(map(len, RAISED.values()))
@@ -126,6 +128,7 @@ class Measures:
 def changes(
     measures: Mapping[str, Mapping[int, Measures]],
     disabled: Mapping[str, Mapping[int, pd.DataFrame]],
+    held_out: pd.DataFrame,
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
@@ -163,11 +166,11 @@ def changes(
         for name, of_tasks in parts.items()
     }
     tables |= {f"disabling_{name}": table for name, table in disabling(disabled, resamples, seed).items()}
-    return tables | {"statistics": statistics(by_task, resamples, seed)}
+    return tables | {"statistics": statistics(by_task, held_out, resamples, seed)}
 
 
 def _class_shares(of_seeds: Sequence[Measures], annotator: str, resamples: int, seed: int) -> pd.DataFrame:
-    shares = _shares(of_seeds, annotator)
+    shares = _shares(of_seeds, annotator).mean(axis=0)
     low, high = bootstrap_ratio(shares, np.ones((len(shares), 1)), resamples, seed)
     columns = {"class": CLASSES, "share": [share.mean() for share in shares.T], "ci_low": low, "ci_high": high}
     maps = sum(m.classes[0].size for m in of_seeds)
@@ -265,48 +268,71 @@ def margin_columns(
     return {"control": control, "margin": margin, **ends, "n_margin": len(margins)}
 
 
-def statistics(measures: Mapping[str, Sequence[Measures]], resamples: int, seed: int) -> pd.DataFrame:
-    """`STATISTICS`, for the claims about Figures 2 and 5 and section 4.4. Intervals are over examples; those of a task's last
-    layers cover all tasks together, those of features all of `RAISED`.
+def statistics(measures: Mapping[str, Sequence[Measures]], held_out: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
+    """`STATISTICS`, for the claims about Figures 2 and 5 and section 4.4. Intervals are over examples and, with several, seeds;
+    those of a task's last layers cover all tasks together, those of features all of `RAISED`. held_out: see `corrections`.
     """
     rows: list[tuple[Any, ...]] = []
 
-    def add(statistic: str, of: str, task: str, values: Sequence[Doubles], level: float) -> None:
-        """The smallest of several statistics: means over tasks of [example, statistic] of each task."""
-        means, (low, high) = np.mean([of_task.mean(axis=0) for of_task in values], axis=0), (np.nan, np.nan)
-        if min(map(len, values)) >= FEWEST_EXAMPLES:
-            # The examples of each task are resampled separately.
-            drawn = [mean_deviations(of_task, resamples, seed + k) for k, of_task in enumerate(values)]
-            high, low = (-end for end in largest_interval(-means, np.mean(drawn, axis=0), level))
-        rows.append((statistic, of, task, float(means.min()), low, high, level, sum(map(len, values))))
+    def resampled(by_seed: Doubles, place: int = 0) -> Doubles:
+        """[1 + resample, statistic] the mean of [seed, example, statistic], then resamples: NaN with too few examples."""
+        mean, draws = by_seed.mean(axis=(0, 1)), np.full((resamples, by_seed.shape[2]), np.nan)
+        if by_seed.shape[1] >= FEWEST_EXAMPLES:
+            draws = mean_deviations(by_seed.mean(axis=0), resamples, seed + place).T
+        return np.vstack([mean, mean + with_seed_variation(draws, by_seed.mean(axis=1), seed + place)])
+
+    def add(statistic: str, of: str, task: str, values: Doubles, level: float, n: int) -> None:
+        """The smallest of several statistics [1 + resample, statistic]."""
+        high, low = (-end for end in largest_interval(-values[0], (values[1:] - values[0]).T, level))
+        rows.append((statistic, of, task, float(values[0].min()), low, high, level, n))
 
     for task, of_seeds in measures.items():
         for crop in of_seeds[0].cosines():
-            layers: Doubles = np.mean([m.cosines()[crop] for m in of_seeds], axis=(0, 3), dtype=np.float64)
-            if layers.shape[1] > 2:
-                # [example, pair] each earlier layer minus each of the last two.
-                pairs = (layers[:, :-2, None] - layers[:, None, -2:]).reshape(len(layers), -1)
-                add("last_layers", crop, task, [pairs], level_of_parts(len(measures)))
+            layers: Doubles = np.mean([m.cosines()[crop] for m in of_seeds], axis=3, dtype=np.float64)
+            if layers.shape[2] > 2:
+                # [seed, example, pair] each earlier layer minus each of the last two.
+                pairs = (layers[..., :-2, None] - layers[..., None, -2:]).reshape(*layers.shape[:2], -1)
+                add("last_layers", crop, task, resampled(pairs), level_of_parts(len(measures)), pairs.shape[1])
         for feature in RAISED.get(task, ()):
-            gains = [m.feature("tuned", "corrected", feature) - m.feature("base", "corrected", feature) for m in of_seeds]
-            change: Doubles = np.mean(gains, axis=(0, 2, 3), dtype=np.float64)
-            if not np.isnan(change).all():
-                add("change", feature, task, [change[~np.isnan(change), None]], level_of_parts(RAISED_PARTS))
+            before, after = (np.stack([m.feature(model, "corrected", feature) for m in of_seeds]) for model in MODELS)
+            change = (after - before).mean(axis=(2, 3), dtype=np.float64)[..., None]
+            change = change[:, ~np.isnan(change[0, :, 0])]
+            if change.size:
+                add("change", feature, task, resampled(change), level_of_parts(RAISED_PARTS), change.shape[1])
     frequent = [CLASSES.index(name) for name in ("vertical", "heterogeneous")]
     others = [k for k in range(len(CLASSES)) if k not in frequent]
     for annotator in ANNOTATORS:
-        # [example, class] of each task.
         tasks = [_shares(of_seeds, annotator) for of_seeds in measures.values()]
-        margins = [(shares[:, frequent, None] - shares[:, None, others]).reshape(len(shares), -1) for shares in tasks]
-        add("vertical_and_heterogeneous", annotator, "", margins, LEVEL)
-        add("diagonal", annotator, "", [shares[:, [CLASSES.index("diagonal")]] for shares in tasks], LEVEL)
+        n = sum(of_task.shape[1] for of_task in tasks)
+        # The examples of each task are resampled separately.
+        shares: Doubles = np.mean([resampled(of_task, place) for place, of_task in enumerate(tasks)], axis=0)
+        if annotator == HEADLINE:
+            shares = (shares[:, None] @ corrections(held_out, annotator, resamples, seed))[:, 0].clip(0, 1)
+        margins = (shares[:, frequent, None] - shares[:, None, others]).reshape(len(shares), -1)
+        add("vertical_and_heterogeneous", annotator, "", margins, LEVEL, n)
+        add("diagonal", annotator, "", shares[:, [CLASSES.index("diagonal")]], LEVEL, n)
     return pd.DataFrame(rows, columns=STATISTICS)
 
 
+def corrections(held_out: pd.DataFrame, annotator: str, resamples: int, seed: int) -> Doubles:
+    """[1 + resample, class, class] matrices that turn an annotator's shares of classes into those that labels would give.
+
+    held_out: layer, head, label, and a class by each annotator, of labelled maps on layers that neither was tuned on. They are
+    resampled by head, whose maps are alike; the first matrix is of all.
+    """
+    heads = held_out.groupby(["layer", "head"]).ngroup().to_numpy()
+    counts = np.zeros((heads.max() + 1, len(CLASSES), len(CLASSES)))
+    np.add.at(counts, (heads, *(held_out[name].map(CLASSES.index).to_numpy() for name in ("label", annotator))), 1)
+    drawn = np.concatenate([np.ones((1, len(counts))), *resampled_counts(len(counts), resamples, seed)])
+    confusion = np.tensordot(drawn, counts, 1)
+    sizes = confusion.sum(axis=-1, keepdims=True)
+    return np.linalg.pinv(np.where(sizes > 0, confusion / np.maximum(sizes, 1), np.eye(len(CLASSES))))
+
+
 def _shares(of_seeds: Sequence[Measures], annotator: str) -> Doubles:
-    """[example, class] share of the maps of an example, over seeds and heads."""
-    classes = np.stack([m.classes[ANNOTATORS.index(annotator)] for m in of_seeds], axis=1)
-    return np.stack([(classes == k).mean(axis=(1, 2, 3)) for k in range(len(CLASSES))], axis=1)
+    """[seed, example, class] share of the maps of an example, over heads."""
+    classes = np.stack([m.classes[ANNOTATORS.index(annotator)] for m in of_seeds])
+    return np.stack([(classes == k).mean(axis=(2, 3)) for k in range(len(CLASSES))], axis=-1)
 
 
 def largest_weights(maps: npt.NDArray[np.float32], pairs: Sequence[Pair]) -> Doubles:

@@ -57,8 +57,8 @@ SHORTEST, LONGEST = 12, 256
 OFFSETS = (-1, 0, 1)
 """Offsets from the query of the keys that form a diagonal."""
 FAINTEST_BAND = 0.06
-"""Smallest attention in the band of a diagonal, as a share of all: labels separate vertical maps from vertical and diagonal ones
-at 0.053 to 0.066, however strong the stripes are."""
+"""Smallest share of attention in the band of a diagonal: where labels separate vertical maps from vertical and diagonal ones
+(0.053 to 0.066, however strong the stripes are)."""
 _STRONGEST_BAND = 2
 """Largest ratio of band to stripes in a vertical and diagonal map."""
 COLUMNS = "annotator folds class n f1 ci_low ci_high kappa".split()
@@ -312,6 +312,7 @@ def patterns(
 ) -> dict[str, Any]:
     """Train the network (name -> weights) and tune the thresholds of the rules on labelled maps of `model`; measure how well
     both agree with the labels (`COLUMNS`; folds: the held-out unit, text or layer); and draw maps of a `tuned` model (`drawn`).
+    held_out: text, layer, head and label of each labelled map, and its class by each annotator on layers it was not tuned on.
     """
     labelled, maps, table = labelled_maps(model, card, tokenizer)
     labels, epochs = table["label"].to_numpy(np.intp), settings["epochs"]
@@ -329,11 +330,13 @@ def patterns(
             predicted["network"][test] = classify(network, pictures[-1][test]).argmax(axis=1)
             predicted["rules"][test] = rule_labels(numbers[test], tuned_thresholds(numbers[train], labels[train].tolist()))
         tables.append(agreement(labels, table[kind].to_numpy(), predicted, resamples, seed).assign(folds=kind))
+    named = {name: [CLASSES[k] for k in classes] for name, classes in ({"label": labels} | predicted).items()}
     network, thresholds = train_network(pictures, labels.tolist(), epochs, seed), tuned_thresholds(numbers, labels.tolist())
     return {
         "network": {name: tensor.contiguous().numpy() for name, tensor in network.state_dict().items()},
         "thresholds": pd.DataFrame([thresholds]),
         "table": pd.concat(tables, ignore_index=True)[COLUMNS],
+        "held_out": table[["text", "layer", "head"]].assign(**named),
         "drawn": drawn(tuned, tuned_card, examples, network, thresholds, task),
     }
 
