@@ -27,6 +27,7 @@ from attention_atlas.studies.kovaleva2019.models import (
     disabled,
     feature_masks,
     gold_analysis,
+    listed_negations,
     measures,
     negated,
     one_pass,
@@ -100,7 +101,9 @@ def test_one_pass_gives_what_loops_over_single_examples_give():
                 reduce = np.sum if feature == "sep_sum" or not mask.any() else np.max
                 column, first = arrays["columns"][place, number, row, k], arrays["first_row"][place, number, row, k]
                 slow = [reduce(m[..., mask], axis=-1) for m in (maps[name].mean(axis=2), maps[name][-1][:, 0])]
-                if mask.any():
+                if feature == "neg" and mode == "as_published" and not mask.any() and listed_negations(example):
+                    assert (column == 0).all()
+                elif mask.any():
                     assert column == pytest.approx(slow[0], abs=1e-5)
                     assert first == pytest.approx(slow[1], abs=1e-5)
                 else:
@@ -227,17 +230,30 @@ def test_features_by_word_and_by_spelling():
     assert np.flatnonzero(untagged["punct"]).tolist() == [2]
 
 
-def test_negation_by_words_and_by_parts_of_words():
-    positions = {
-        "not here": ([0], [0]),
-        "another north": ([], [0, 1]),
-        "Nothing is": ([0], []),
-        "do n't go": ([0, 1], [0, 1]),
-        "don ' t go": ([0, 1, 2], [0, 1, 2]),
-        "Don ’ t": ([0, 1, 2], []),
+def test_negation_by_words_and_as_published():
+    # Text -> words of negations; whether the published code finds one in it, and the tokens that it then reads.
+    cases = {
+        "not here": ([0], True, [1]),
+        "another north": ([], True, []),
+        "another is not": ([2], True, [3]),
+        "Nothing is": ([0], False, []),
+        "do n't go": ([0, 1], False, []),
+        "don ' t go ' t": ([0, 1, 2], True, [1, 2, 3, 5, 6]),
+        "Don ’ t": ([0, 1, 2], False, []),
     }
-    for words, expected in positions.items():
-        assert (negated(words.split(), "corrected"), negated(words.split(), "as_published")) == expected, words
+    for text, (words, found, tokens) in cases.items():
+        example = pair(text.split(), text.split(), 0, {}, texts=(text.replace(" ' ", "'"),))
+        read = feature_masks(example, CLS, SEP, None, "as_published")["neg"]
+        assert (negated(text.split()), bool(listed_negations(example)), np.flatnonzero(read).tolist()) == (words, found, tokens)
+
+
+def test_a_text_whose_negation_is_part_of_a_word_counts_as_zero():
+    examples = [pair(text.split(), text.split(), 3, {}, k) for k, text in enumerate(("another cat runs", "the cat runs"))]
+    arrays = one_pass((installed("bert"),) * 2, examples, CARD, {}, MapNetwork().eval(), Thresholds(0.3, 0.2, 0.2), 0)
+    k = MEASURED.index("neg")
+    assert (arrays["columns"][:, 0, 0, k] == 0).all()
+    assert np.isnan(arrays["columns"][:, 0, 1, k]).all()
+    assert np.isnan(arrays["first_row"][:, :, :, k]).all()
 
 
 def test_links_by_words_and_as_published():
@@ -245,8 +261,8 @@ def test_links_by_words_and_as_published():
     linked = [(2, 4), (3, 4), (7, 8), (7, 9), (13, 14)]
     assert piece_pairs(EXAMPLE, analysis, "subj_verb", "corrected") == linked
     assert sorted(piece_pairs(EXAMPLE, analysis, "verb_subj", "corrected")) == [(b, a) for a, b in linked]
-    # Queries cat ##s, who, it and keys see, see ##s, fled one by one; "see" and "##s" at their first places.
-    assert piece_pairs(EXAMPLE, analysis, "subj_verb", "as_published") == [(2, 4), (3, 4), (7, 3), (13, 14)]
+    # All cat, ##s, who, it (2 3 7 9 10 11 13) and see, ##s, fled (3 4 8 9 11 14) one by one.
+    assert piece_pairs(EXAMPLE, analysis, "subj_verb", "as_published") == [(2, 3), (3, 4), (7, 8), (9, 9), (10, 11), (11, 14)]
     # The pronoun is in the other text than the nouns; "who" is no personal pronoun.
     assert piece_pairs(EXAMPLE, analysis, "noun_pron", "corrected") == []
     assert piece_pairs(ONE_TEXT, gold_analysis(ONE_TEXT), "pron_noun", "corrected") == [(12, k) for k in (2, 3, 6, 10, 11)]

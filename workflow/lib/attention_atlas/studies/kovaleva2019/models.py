@@ -23,6 +23,7 @@ from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.corpora.glue import TASKS
+from attention_atlas.corpora.text import WORD
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.models.card import Card, ModelCard
@@ -178,6 +179,10 @@ def one_pass(
             probabilities, by_rules = annotated(maps[1][:, k, :, :n, :n].flatten(0, 1), example, network, thresholds)
             by_annotator = np.stack([probabilities.argmax(axis=1), by_rules])
             arrays["classes"][:, row] = by_annotator.reshape(-1, layers, heads)
+            if listed_negations(example):
+                # In section 4.4 the published code counts a text with "another", but no token "not", as 0; Figure 7 skips it.
+                published = arrays["columns"][:, MODES.index("as_published"), row, MEASURED.index("neg")]
+                np.nan_to_num(published, copy=False)
             if example.record in analyses:
                 of_example = [of_model[:, k].cpu().numpy() for of_model in maps]
                 _measure_links(of_example, example, analyses[example.record], arrays, row, seed)
@@ -329,7 +334,7 @@ def feature_masks(example: Example, cls: str | None, sep: str | None, analysis: 
             "obj": lambda token: token.relation in _OBJECTS,
         }
         words = {name: [word for token in analysis if test(token) for word in token.words] for name, test in tests.items()}
-    words["neg"] = negated(example.words, mode)
+    words["neg"] = negated(example.words)
     words["punct"] = [k for k, form in enumerate(example.words) if not any(c.isalnum() for c in form)]
     masks = {"sep": tokens == sep, "cls": tokens == cls}
     for name, word_positions in words.items():
@@ -338,20 +343,24 @@ def feature_masks(example: Example, cls: str | None, sep: str | None, analysis: 
             # The same spelling elsewhere counts as well, in every word that shares a word piece.
             mask = np.isin(tokens, tokens[mask]) & (word != SPECIAL)
         masks[name] = mask
+    if mode == "as_published":
+        masks["neg"] = np.isin(tokens, WORD.findall(" ".join(listed_negations(example))))
     return masks
 
 
-def negated(words: Sequence[str], mode: str) -> list[int]:
-    """Positions of negations: by whole words and contractions, or (as published) by words that contain one."""
+def listed_negations(example: Example) -> list[str]:
+    """`NEGATIONS` that are a part of its texts, as in the published code: "not" is in "another" as well."""
+    texts = example.texts or (" ".join(example.words),)
+    return [negation for negation in NEGATIONS if any(negation in text for text in texts)]
+
+
+def negated(words: Sequence[str]) -> list[int]:
+    """Positions of negations, whole words and contractions."""
     positions: set[int] = set()
     # A contraction is split into three words, or into two as in treebanks.
     for start, size in product(range(len(words)), (1, 2, 3)):
-        text = "".join(words[start : start + size])
-        if start + size > len(words) or (size > 1 and not {"'", "’"} & {*text}):
-            continue
-        whole = text.lower().replace("’", "'") if mode == "corrected" else text
-        part = whole == "n't" if mode == "corrected" else size == 1 and any(negation in text for negation in NEGATIONS)
-        if part or whole in NEGATIONS:
+        whole = "".join(words[start : start + size]).lower().replace("’", "'")
+        if start + size <= len(words) and (size == 1 or "'" in whole) and (whole == "n't" or whole in NEGATIONS):
             positions |= set(range(start, start + size))
     return sorted(positions)
 
@@ -373,8 +382,9 @@ def word_links(example: Example, analysis: Analysis, link: str) -> list[tuple[tu
 def piece_pairs(example: Example, analysis: Analysis, link: str, mode: str) -> list[Pair]:
     """Pairs of tokens (query, key) of all links of a kind (one of `LINKS`).
 
-    corrected: each token of the one word with each of the other. as_published: the tokens of all queries and keys are paired
-    one by one, the rest dropped; a token is the first one with its spelling. Nouns and pronouns have no published code.
+    corrected: each token of the one word with each of the other. as_published: in the order of the sequence, all tokens spelled
+    like one of a query are paired one by one with those spelled like one of a key, the rest dropped. Nouns and pronouns have no
+    published code.
     """
     pairs = word_links(example, analysis, link)
     links = [[[place for place, word in enumerate(example.word) if word in words] for words in pair] for pair in pairs]
@@ -382,7 +392,6 @@ def piece_pairs(example: Example, analysis: Analysis, link: str, mode: str) -> l
         return [pair for query, key in links for pair in product(query, key)]
     if link not in VERB_LINKS:
         return []
-    first = example.tokens.index
-    queries = [first(example.tokens[place]) for query, _ in links for place in query]
-    keys = [first(example.tokens[place]) for _, key in links for place in key]
+    spelled = [{example.tokens[place] for link in links for place in link[end]} for end in (0, 1)]
+    queries, keys = ([place for place, token in enumerate(example.tokens) if token in forms] for forms in spelled)
     return list(zip(queries, keys, strict=False))
