@@ -24,10 +24,10 @@ def tables(verdict, task="rte", network=None):
     """Tables in which all claims hold but for the statistic of one task, or of all tasks; network: verdict by its classes."""
     low, high = INTERVALS[verdict]
     by_task = dict.fromkeys(TASKS, (0.1, 0.3)) | {task: (low, high)}
-    rows = [(name, of, task, 0.2, *ends, 0.98, 40) for task, ends in by_task.items() for name, of in PER_TASK]
+    rows = [(name, of, task, 0.2, *ends, 0.98, 40, "examples") for task, ends in by_task.items() for name, of in PER_TASK]
     for annotator, ends in {HEADLINE: (low, high), "network": INTERVALS[network or verdict]}.items():
-        rows.append(("vertical_and_heterogeneous", annotator, "", 0.2, *ends, 0.95, 120))
-        rows.append(("diagonal", annotator, "", 0.1, 0.1 - ends[1], 0.1 - ends[0], 0.95, 120))
+        rows.append(("vertical_and_heterogeneous", annotator, "", 0.2, *ends, 0.95, 120, "examples"))
+        rows.append(("diagonal", annotator, "", 0.1, 0.1 - ends[1], 0.1 - ends[0], 0.95, 120, "examples"))
     gains = [(name, "accuracy", 0.2, *ends, 0.98, 1, 1, 40, "examples") for name, ends in by_task.items()]
     disabling = [
         {"unit": "heads", "task": name, "level": 0.98, "n": 40, "best_delta": 0.2, "heldout_delta": 0.2}
@@ -48,7 +48,7 @@ def tables(verdict, task="rte", network=None):
     wrong = (-0.4, -0.3)
     links = [
         {"task": name, "model": model, "mode": mode, "link": link, "layer": 1, "head": head, "value": head / 10, "n": 40}
-        | {"margin": 0.2, "margin_all_low": start, "margin_all_high": end, "level": 0.98, "n_margin": 30}
+        | {"margin": 0.2, "margin_all_low": start, "margin_all_high": end, "level": 0.98, "n_margin": 30, "unit": "examples"}
         for name, ends in by_task.items()
         for link in LINKS
         # The head with the most attention of the fine-tuned model decides, by the pairs of linked words.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import product
 from types import SimpleNamespace
 
@@ -139,14 +140,27 @@ def classifier(seed=0):
 def test_measures_of_a_task():
     thresholds = pd.DataFrame([{"vertical": 0.3, "diagonal": 0.2, "block": 0.2}])
 
-    def measured(examples, base=None):
+    def measured(examples, base=None, tagged=()):
         args = MapNetwork().eval(), thresholds, {"length": 24, "records": 2}, 4, 3, "no_such_model", "mrpc", 0
-        return measures(base or installed("bert"), classifier(1), CARD, examples, *args)
+        return measures(base or installed("bert"), classifier(1), CARD, examples, *args, tagged)
 
     made, answers = measured(EXAMPLES).values()
     assert answers["record"].tolist() == [0, 1, 2]
     assert made.records.tolist() == [0, 1, 2, 3]
     assert len(made.padded_records) == len(made.cosines()["padded"]) == 2
+    # Without tags: the features of a tagged corpus, and the others of the task.
+    gold, plain = made, [replace(example, layers={}) for example in EXAMPLES[4:]]
+    made = measured([replace(e, record=k) for k, e in enumerate(plain)], tagged=EXAMPLES)["measures"]
+    assert (made.unit("noun"), made.unit("subj_verb"), made.unit("neg"), gold.unit("noun")) == (
+        *["tagged sentences"] * 2,
+        *["examples"] * 2,
+    )
+    for feature, count in {"noun": 4, "neg": 2}.items():
+        assert len(made.feature("tuned", "corrected", feature)) == len(made.first_row_feature("corrected", feature)) == count
+    np.testing.assert_allclose(
+        made.feature("tuned", "corrected", "noun"), gold.feature("tuned", "corrected", "noun"), atol=1e-6
+    )
+    np.testing.assert_allclose(made.links, gold.links, atol=1e-6)
     with pytest.raises(AtlasError, match="no example to measure"):
         measured([])
     with pytest.raises(AtlasError, match="another shape than the one it was trained from"):

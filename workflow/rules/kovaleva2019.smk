@@ -74,6 +74,7 @@ use rule measured_by_model as kovaleva2019_measures with:
         examples=kovaleva2019.examples("tasks"),
         network="results/{run}/kovaleva2019/patterns/network.safetensors",
         thresholds="results/{run}/kovaleva2019/patterns/thresholds.tsv",
+        tagged=kovaleva2019.if_named("tagged", kovaleva2019.examples("tagged")),
     output:
         measures="results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors",
         disabled="results/{run}/kovaleva2019/disabled/{task}-{seed}.parquet",
@@ -85,7 +86,10 @@ use rule measured_by_model as kovaleva2019_measures with:
         **kovaleva2019.parameters("models:measures", "padded", "tagger", "seed", "measured_records", "ablated_records"),
         base=kovaleva2019.model(),
         tuned=kovaleva2019.of_seed("tasks"),
-        limit=kovaleva2019.limit("tasks"),
+        limit=lambda wildcards: {
+            "examples": kovaleva2019.limit("tasks")(wildcards),
+            "tagged": kovaleva2019.if_named("tagged", kovaleva2019.limit("tagged"))(wildcards) or 0,
+        },
         task="{task}",
 
 

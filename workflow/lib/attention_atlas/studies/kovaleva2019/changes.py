@@ -65,7 +65,7 @@ crop: the compared maps, padded, real_same or real. maps: of a class, over examp
 pairs at the same distances; margin_all_low, margin_all_high: interval of the margin for all heads and tasks together (level:
 that of one task).
 """
-STATISTICS = "statistic of task value ci_low ci_high level n".split()
+STATISTICS = "statistic of task value ci_low ci_high level n unit".split()
 """statistic: last_layers (smallest mean cosine of an earlier layer minus the largest of the last two layers: above 0 where both
 change most), change (attention to tokens with a feature of `RAISED` after fine-tuning minus that before, mean over heads),
 vertical_and_heterogeneous (smaller share of the two minus the largest share of another class, mean over tasks), diagonal (share
@@ -98,7 +98,8 @@ class Measures:
     """Measures of the models of a task (`models.measures`), from which tables are computed without a model.
 
     cosine: [example, layer, head] between the maps of the two models, without padding; padded: of maps padded to one length.
-    columns: [model, mode, example, feature, layer, head] largest column mean over the tokens with a feature, NaN without one.
+    columns: [model, mode, example, feature, layer, head] largest column mean over the tokens with a feature, NaN without one;
+    if the records have no tags, then sentences of a tagged corpus, for `TAGGED`. Links are of these sentences, too.
     first_row: [model, mode, example, feature, head] the same of the row of the first token in the last layer.
     classes: [annotator, example, layer, head] class of each map of the fine-tuned model.
     links: [model, mode, example, link, layer, head] largest weight over the pairs of tokens of a link; link_controls: of other
@@ -122,7 +123,22 @@ class Measures:
 
     def feature(self, model: str, mode: str, feature: str) -> Floats:
         """[example, layer, head]"""
-        return self.columns[MODELS.index(model), MODES.index(mode), :, MEASURED.index(feature)]
+        return self._of_feature(self.columns, feature)[MODELS.index(model), MODES.index(mode)]
+
+    def first_row_feature(self, mode: str, feature: str) -> Floats:
+        """[example, 1, head] of the fine-tuned model."""
+        return self._of_feature(self.first_row, feature)[1, MODES.index(mode), :, None]
+
+    def _of_feature(self, values: Floats, feature: str) -> Floats:
+        """[model, mode, example, ...] the examples that a feature is measured on."""
+        records = len(self.records)
+        chosen = slice(records, None) if self.unit(feature) != "examples" else slice(records)
+        return values[:, :, chosen, MEASURED.index(feature)]
+
+    def unit(self, feature: str) -> str:
+        """What the examples of a feature or link are."""
+        tagged = feature in (*TAGGED, *LINKS) and self.columns.shape[2] > len(self.records)
+        return "tagged sentences" if tagged else "examples"
 
 
 def changes(
@@ -152,15 +168,17 @@ def changes(
                 for name in ("sep", "cls", "sep_sum")
             ],
             "first_row": [
-                means([m.first_row[1, mode, :, feature, None] for m in of_seeds]).assign(mode=mode_name, feature=name)
-                for (feature, name), (mode, mode_name) in product(enumerate(MEASURED), enumerate(MODES))
+                means([m.first_row_feature(mode, name) for m in of_seeds]).assign(mode=mode, feature=name)
+                for name, mode in product(MEASURED, MODES)
             ],
             "features": [_feature_rows(of_seeds, *key) for key in product(MEASURED, MODELS, MODES)],
             "links": link_rows(of_seeds, resamples, seed, level_of_parts(len(measures))),
             "options": [pd.DataFrame(_options(task, of_seeds[0]))],
         }
         for name, of_task in frames.items():
-            parts[name] += [frame.assign(task=task, unit="examples", seeds=len(of_seeds)) for frame in of_task if len(frame)]
+            for frame in filter(len, of_task):
+                of = frame.get("link" if name == "links" else "feature", frame.iloc[:, 0])
+                parts[name].append(frame.assign(task=task, unit=of.map(of_seeds[0].unit), seeds=len(of_seeds)))
     tables = {
         name: pd.concat(of_tasks, ignore_index=True)[_COLUMNS[name]] if of_tasks else pd.DataFrame(columns=_COLUMNS[name])
         for name, of_tasks in parts.items()
@@ -196,26 +214,31 @@ def _feature_rows(of_seeds: Sequence[Measures], feature: str, model: str, mode: 
 def _options(task: str, measures: Measures) -> list[dict[str, Any]]:
     """Change in the values of heads under each option, of one seed."""
     cosines = measures.cosines()
-    options: list[tuple[str, tuple[str, str], Sequence[Floats]]] = []
+    # Feature or link, option, choices, values under each.
+    options: list[tuple[str, str, tuple[str, str], Sequence[Floats]]] = []
     if "padded" in cosines:
         maps = cosines["padded"], cosines["real_same"]
-        options.append(("Figure 5: maps padded, or of real length", ("padded", "real_same"), maps))
+        options.append(("", "Figure 5: maps padded, or of real length", ("padded", "real_same"), maps))
     sums = [measures.feature("tuned", "as_published", name) for name in ("sep", "sep_sum")]
-    options.append(("Figure 6: separators", ("largest", "sum"), sums))
+    options.append(("sep", "Figure 6: separators", ("largest", "sum"), sums))
     spelling = "tokens by spelling, or by word"
     for feature in (*TAGGED, "neg"):
         columns = [measures.feature("tuned", mode, feature) for mode in MODES]
-        first_rows = list(measures.first_row[1, :, :, MEASURED.index(feature), None])
+        first_rows = [measures.first_row_feature(mode, feature) for mode in MODES]
         zero = np.where(_with_feature(columns[1]).any(), np.nan_to_num(columns[1]), np.nan)
         options += [
-            (f"Section 4.4, {feature}: {spelling}", MODES, columns),
-            (f"Figure 7, {feature}: {spelling}", MODES, first_rows),
-            (f"Section 4.4, {feature}: examples without it", ("skip", "zero"), [columns[1], zero]),
+            (feature, f"Section 4.4, {feature}: {spelling}", MODES, columns),
+            (feature, f"Figure 7, {feature}: {spelling}", MODES, first_rows),
+            (feature, f"Section 4.4, {feature}: examples without it", ("skip", "zero"), [columns[1], zero]),
         ]
     for link in VERB_LINKS:
         option = f"Section 4.5, {link}: pairs as in the code, or of linked words"
-        options.append((option, MODES, list(measures.links[1, :, :, LINKS.index(link)])))
-    return [option_row(task, *option) for option in options if all(_with_feature(of_choice).any() for of_choice in option[2])]
+        options.append((link, option, MODES, list(measures.links[1, :, :, LINKS.index(link)])))
+    return [
+        option_row(task, option, choices, values) | {"feature": feature}
+        for feature, option, choices, values in options
+        if all(_with_feature(of_choice).any() for of_choice in values)
+    ]
 
 
 def option_row(task: str, option: str, choices: tuple[str, str], values: Sequence[Floats]) -> dict[str, Any]:
@@ -284,7 +307,8 @@ def statistics(measures: Mapping[str, Sequence[Measures]], held_out: pd.DataFram
     def add(statistic: str, of: str, task: str, values: Doubles, level: float, n: int) -> None:
         """The smallest of several statistics [1 + resample, statistic]."""
         high, low = (-end for end in largest_interval(-values[0], (values[1:] - values[0]).T, level))
-        rows.append((statistic, of, task, float(values[0].min()), low, high, level, n))
+        unit = measures[task][0].unit(of) if task else "examples"
+        rows.append((statistic, of, task, float(values[0].min()), low, high, level, n, unit))
 
     for task, of_seeds in measures.items():
         for crop in of_seeds[0].cosines():

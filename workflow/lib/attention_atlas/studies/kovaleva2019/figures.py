@@ -306,7 +306,8 @@ def figure6(special: pd.DataFrame) -> DrawnFigure:
     number="Figure 7",
     title="Attention of [CLS] in the last layer to tokens with a feature",
     reads=("changes/first_row",),
-    labels=("tasks",),
+    labels=("tasks", "tagged"),
+    uses=("tagged",),
     resources=("published/digitised/fig7_cls_last_layer.csv",),
 )
 def figure7(first_row: pd.DataFrame) -> DrawnFigure:
@@ -319,7 +320,8 @@ def figure7(first_row: pd.DataFrame) -> DrawnFigure:
     rows = pd.concat([first_row, published], ignore_index=True).rename(columns={"mode": "kind"})
     features = {name: title for name, title in _FEATURES.items() if (rows["feature"] == name).any()}
     drawing = task_grids(rows, _KINDS, "Attention weight of [CLS]", features=features, largest=0.5)
-    return DrawnFigure(drawing, first_row, f"{count_range(first_row.groupby('task')['n'].max())} examples per task")
+    counts = [f"{count_range(rows.groupby('task')['n'].max())} {unit}" for unit, rows in first_row.groupby("unit")]
+    return DrawnFigure(drawing, first_row, f"{' or '.join(counts)} per task")
 
 
 @figure(

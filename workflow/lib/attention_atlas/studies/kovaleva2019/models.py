@@ -104,9 +104,11 @@ def measures(
     tagger: str,
     task: str,
     seed: int,
+    tagged: Examples = (),
 ) -> dict[str, Any]:
     """Measures of Figures 2, 5, 6 and 7 and sections 4.4 and 4.5, in one pass of two models over the examples of a task; and
-    its predictions with heads disabled. padded: length and (at most) records of the comparison of padded maps.
+    its predictions with heads disabled. padded: length and (at most) records of the comparison of padded maps. tagged:
+    sentences with gold tags, for features and links where the examples have no tags.
     """
     measured = [example for example in examples if example.record < measured_records]
     if not measured:
@@ -115,14 +117,20 @@ def measures(
     assert isinstance(encoder, PreTrainedModel)
     if self_attention(base) != self_attention(encoder):
         raise AtlasError(f"{tuned.config.name_or_path}: this model has another shape than the one it was trained from.")
-    analyses = analyses_of(measured, tagger)
+    analyses, by_rules = analyses_of(measured, tagger), Thresholds(**thresholds.iloc[0])
+    arrays = one_pass((base, encoder), measured, card, analyses, network, by_rules, seed)
+    if tagged and not analyses:
+        gold = analyses_of(tagged[:measured_records], tagger)
+        of_tagged = one_pass((base, encoder), tagged[:measured_records], card, gold, network, by_rules, seed)
+        arrays |= {name: of_tagged[name] for name in ("links", "link_controls")}
+        arrays |= {name: np.concatenate([arrays[name], of_tagged[name]], axis=2) for name in ("columns", "first_row")}
     short = [e for e in measured if len(e.input_ids) <= padded["length"]][: padded["records"]]
-    arrays = Measures(
-        **one_pass((base, encoder), measured, card, analyses, network, Thresholds(**thresholds.iloc[0]), seed),
+    made = Measures(
+        **arrays,
         padded=padded_cosine((base, encoder), short, card.pad or 0, padded["length"]),
         padded_records=np.asarray([e.record for e in short], dtype=np.int64),
     )
-    return {"measures": arrays, "disabled": disabled(tuned, card, [e for e in examples if e.record < ablated_records], task)}
+    return {"measures": made, "disabled": disabled(tuned, card, [e for e in examples if e.record < ablated_records], task)}
 
 
 def disabled(model: PreTrainedModel, card: ModelCard, examples: Sequence[Example], task: str) -> pd.DataFrame:
@@ -313,7 +321,7 @@ def analyses_of(examples: Sequence[Example], tagger: str) -> dict[int, Analysis]
     if len(analyses) == len(examples):
         return analyses
     if reason := missing_tagger(tagger):
-        _log.warning("nouns, verbs, pronouns, subjects, objects and links are absent: %s", reason)
+        _log.warning("nouns, verbs, pronouns, subjects, objects and links are absent from the task's texts: %s", reason)
         return {}
     import spacy
 

@@ -64,8 +64,9 @@ def corpora(config: Config, run: str) -> list[str]:
 
 
 def examples(config: Config, run: str) -> list[Pair]:
-    base = study_model(config, run, ID)
-    return list(dict.fromkeys([*((base, corpus) for corpus in corpora(config, run)), *pairs(config, run)]))
+    base, tagged = study_model(config, run, ID), config["runs"][run][ID].get("tagged")
+    read = [*corpora(config, run), *([tagged] if tagged else [])]
+    return list(dict.fromkeys([*((base, corpus) for corpus in read), *pairs(config, run)]))
 
 
 def check(config: Config, run: str, place: str) -> None:
@@ -91,13 +92,18 @@ STUDY = Study(
     title="Kovaleva et al. (2019): Revealing the Dark Secrets of BERT",
     description="Kovaleva et al. 2019, Revealing the Dark Secrets of BERT.",
     paper=Paper("Kovaleva et al. (2019)", "https://arxiv.org/abs/1908.08593"),
-    roles={"frames": Role("frames", "Figures 3 and 4.")},
+    roles={
+        "frames": Role("frames", "Figures 3 and 4."),
+        "tagged": Role(
+            "conllu", "Words with tags for Figure 7 and sections 4.4 and 4.5, where tasks have none; Stanford relations."
+        ),
+    },
     artifacts=shown_artifacts(ID),
     pairs=pairs,
     examples=examples,
     corpora=corpora,
     models=lambda config, run, artifact: [config["runs"][run][ID]["patterns"]["model"]],
-    optional={"frames": ()},
+    optional={"frames": (), "tagged": ()},
     check=check,
     groups={
         "tasks": task_pairs,

@@ -134,8 +134,8 @@ def options(frames: Mapping[str, pd.DataFrame]) -> Table:
     title="The paper's claims, tested on the run's models",
     reads=("changes/statistics", "changes/links", "changes/classes", "table1", "table1_gains", "disabling", "disabling_heads"),
     optional={"frame_heads": ("frames", "frame_heads.tsv")},
-    labels=("tasks", "frames"),
-    uses=("frames",),
+    labels=("tasks", "frames", "tagged"),
+    uses=("frames", "tagged"),
 )
 def claims(frames: Mapping[str, pd.DataFrame]) -> Table:
     """Claims of the paper on order and size, tested on this run's models (Kovaleva et al. 2019)."""
@@ -239,6 +239,7 @@ def _fine_tuning(statistics: pd.DataFrame) -> Iterator[Claim]:
         f"Fine-tuning raises attention to nouns and objects in MRPC, RTE and QQP, and to negation in QNLI (section 4.4){some}",
         raised.assign(part=raised["task"].map(TASK_TITLES) + " " + raised["of"]),
         f"attention to tokens with the feature after fine-tuning minus that before, mean over heads {covered}",
+        unit=" and ".join(raised["unit"].unique()),
     )
 
 
@@ -254,6 +255,7 @@ def _linked_words(links: pd.DataFrame) -> Iterator[Claim]:
             "task that has such words (section 4.5)",
             _margins(best).assign(part=heads),
             "largest attention on links minus that on pairs at the same distance (interval for all heads and tasks together)",
+            unit=" and ".join(best["unit"].unique()),
         )
 
 
