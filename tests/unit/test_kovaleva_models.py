@@ -156,7 +156,11 @@ def test_measures_of_a_task():
         *["examples"] * 2,
     )
     for feature, count in {"noun": 4, "neg": 2}.items():
-        assert len(made.feature("tuned", "corrected", feature)) == len(made.first_row_feature("corrected", feature)) == count
+        assert (
+            len(made.feature("tuned", "corrected", feature))
+            == len(made.feature("tuned", "corrected", feature, "first_row"))
+            == count
+        )
     np.testing.assert_allclose(
         made.feature("tuned", "corrected", "noun"), gold.feature("tuned", "corrected", "noun"), atol=1e-6
     )

@@ -1,8 +1,5 @@
 """Kovaleva et al. (2019), Revealing the Dark Secrets of BERT; names that several modules share."""
 
-import importlib.util
-import os
-
 from attention_atlas.workflow.shown import named
 
 __getattr__, __dir__ = named(__name__)
@@ -42,10 +39,3 @@ TAGGED = ("noun", "verb", "pron", "subj", "obj")
 FEATURES = ("sep", "cls", *TAGGED, "neg", "punct")
 MODES = ("as_published", "corrected")
 """As the published code finds tokens (by spelling, negation by parts of words), or by the words that they belong to."""
-
-
-def missing_tagger(name: str) -> str:
-    """Why a corpus without gold tags has no tags; empty where spaCy and its model (a package, or a folder) are installed."""
-    if importlib.util.find_spec("spacy") and (os.path.isdir(name) or importlib.util.find_spec(name)):
-        return ""
-    return f"no gold tags, and spaCy or its model is not installed (pip install spacy, python -m spacy download {name})"

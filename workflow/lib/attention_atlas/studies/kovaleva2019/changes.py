@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.stats import spearmanr
+from sklearn.metrics import confusion_matrix
 
 from attention_atlas.attention.cache import Attention, widened, with_attention
 from attention_atlas.corpora.alignment import SPECIAL
@@ -58,19 +59,14 @@ _COLUMNS = {
     ).split(),
     "options": OPTIONS,
 }
-"""Columns of the tables of `changes`.
-
-crop: the compared maps, padded, real_same or real. maps: of a class, over examples and seeds. mode: tokens by their spelling
+"""crop: the compared maps, padded, real_same or real. maps: of a class, over examples and seeds. mode: tokens by their spelling
 (as_published) or by their words (corrected). value_zero: over all examples, 0 without the feature or the link. control: other
-pairs at the same distances; margin_all_low, margin_all_high: interval of the margin for all heads and tasks together (level:
-that of one task).
-"""
+pairs at the same distances. margin_all_*: interval of the margin for all heads and tasks together (level: that of one task)."""
 STATISTICS = "statistic of task value ci_low ci_high level n unit".split()
-"""statistic: last_layers (smallest mean cosine of an earlier layer minus the largest of the last two layers: above 0 where both
-change most), change (attention to tokens with a feature of `RAISED` after fine-tuning minus that before, mean over heads),
-vertical_and_heterogeneous (smaller share of the two minus the largest share of another class, mean over tasks), diagonal (share
-of these maps, mean over tasks). `of`: the compared maps (padded, real_same, real), the feature, or the annotator; shares by
-`HEADLINE` are corrected for its errors on labelled maps, those by the other are as counted."""
+"""statistic: last_layers (smallest mean cosine of an earlier layer minus the largest of the last two), change (attention to
+tokens with a feature of `RAISED` after fine-tuning minus that before, mean over heads), vertical_and_heterogeneous (smaller
+share of the two minus the largest of another class, mean over tasks), diagonal (share, mean over tasks; those by `HEADLINE` are
+corrected for its errors on labelled maps). `of`: the compared maps, the feature, or the annotator."""
 RAISED = {"mrpc": ("noun", "obj"), "rte": ("noun", "obj"), "qqp": ("noun", "obj"), "qnli": ("neg",)}
 """Task -> features to which fine-tuning raises attention in the paper."""
 RAISED_PARTS = sum(map(len, RAISED.values()))
@@ -88,9 +84,8 @@ _OPTIONS = {
 FRAME_COLUMNS = (
     "layer head value ci_low ci_high control margin margin_ci_low margin_ci_high margin_all_low margin_all_high n n_margin"
 ).split()
-"""value: mean over the n sentences of the largest weight; control: the same of other pairs of tokens at the same distance, none
-of which links an element with the target; margin_all_low, margin_all_high: interval of their difference (margin) that covers
-all heads together; n_margin: sentences with such pairs."""
+"""value: mean over the n sentences of the largest weight; control: the same of other pairs of tokens at the same distance (in
+n_margin sentences); margin_all_*: interval of their difference (margin) that covers all heads together."""
 
 
 @dataclass(frozen=True)
@@ -121,19 +116,12 @@ class Measures:
         same = self.cosine[np.isin(self.records, self.padded_records)]
         return ({"padded": self.padded, "real_same": same} if len(same) else {}) | {"real": self.cosine}
 
-    def feature(self, model: str, mode: str, feature: str) -> Floats:
-        """[example, layer, head]"""
-        return self._of_feature(self.columns, feature)[MODELS.index(model), MODES.index(mode)]
-
-    def first_row_feature(self, mode: str, feature: str) -> Floats:
-        """[example, 1, head] of the fine-tuned model."""
-        return self._of_feature(self.first_row, feature)[1, MODES.index(mode), :, None]
-
-    def _of_feature(self, values: Floats, feature: str) -> Floats:
-        """[model, mode, example, ...] the examples that a feature is measured on."""
+    def feature(self, model: str, mode: str, feature: str, of: str = "columns") -> Floats:
+        """[example, layer, head], or (of: first_row) [example, head], of the examples that the feature is measured on."""
         records = len(self.records)
-        chosen = slice(records, None) if self.unit(feature) != "examples" else slice(records)
-        return values[:, :, chosen, MEASURED.index(feature)]
+        chosen = slice(records) if self.unit(feature) == "examples" else slice(records, None)
+        values: Floats = getattr(self, of)[MODELS.index(model), MODES.index(mode), chosen, MEASURED.index(feature)]
+        return values
 
     def unit(self, feature: str) -> str:
         """What the examples of a feature or link are."""
@@ -161,14 +149,19 @@ def changes(
 
         frames = {
             "classes": [_class_shares(of_seeds, name, resamples, seed) for name in ANNOTATORS],
-            "head_classes": [_head_classes(of_seeds, *key) for key in product(ANNOTATORS, CLASSES)],
+            "head_classes": [
+                head_rows(sum((m.classes[annotator] == k).sum(axis=0) for m in of_seeds), "maps").assign(
+                    **{"annotator": ANNOTATORS[annotator], "class": name, "n": len(of_seeds[0].records)}
+                )
+                for annotator, (k, name) in product(range(len(ANNOTATORS)), enumerate(CLASSES))
+            ],
             "cosine": [means([m.cosines()[crop] for m in of_seeds]).assign(crop=crop) for crop in of_seeds[0].cosines()],
             "special": [
                 means([m.feature("tuned", "as_published", name) for m in of_seeds]).assign(feature=name)
                 for name in ("sep", "cls", "sep_sum")
             ],
             "first_row": [
-                means([m.first_row_feature(mode, name) for m in of_seeds]).assign(mode=mode, feature=name)
+                means([m.feature("tuned", mode, name, "first_row")[:, None] for m in of_seeds]).assign(mode=mode, feature=name)
                 for name, mode in product(MEASURED, MODES)
             ],
             "features": [_feature_rows(of_seeds, *key) for key in product(MEASURED, MODELS, MODES)],
@@ -195,12 +188,6 @@ def _class_shares(of_seeds: Sequence[Measures], annotator: str, resamples: int, 
     return pd.DataFrame(columns).assign(annotator=annotator, maps=maps, n=len(shares))
 
 
-def _head_classes(of_seeds: Sequence[Measures], annotator: str, name: str) -> pd.DataFrame:
-    of_class = [m.classes[ANNOTATORS.index(annotator)] == CLASSES.index(name) for m in of_seeds]
-    facts = {"annotator": annotator, "n": len(of_seeds[0].records), "class": name}
-    return head_rows(np.sum(of_class, axis=(0, 1)), "maps").assign(**facts)
-
-
 def _feature_rows(of_seeds: Sequence[Measures], feature: str, model: str, mode: str) -> pd.DataFrame:
     values = np.asarray(np.mean([m.feature(model, mode, feature) for m in of_seeds], axis=0))
     present = _with_feature(values)
@@ -224,7 +211,7 @@ def _options(task: str, measures: Measures) -> list[dict[str, Any]]:
     spelling = "tokens by spelling, or by word"
     for feature in (*TAGGED, "neg"):
         columns = [measures.feature("tuned", mode, feature) for mode in MODES]
-        first_rows = [measures.first_row_feature(mode, feature) for mode in MODES]
+        first_rows = [measures.feature("tuned", mode, feature, "first_row")[:, None] for mode in MODES]
         zero = np.where(_with_feature(columns[1]).any(), np.nan_to_num(columns[1]), np.nan)
         options += [
             (feature, f"Section 4.4, {feature}: {spelling}", MODES, columns),
@@ -341,12 +328,11 @@ def statistics(measures: Mapping[str, Sequence[Measures]], held_out: pd.DataFram
 def corrections(held_out: pd.DataFrame, annotator: str, resamples: int, seed: int) -> Doubles:
     """[1 + resample, class, class] matrices that turn an annotator's shares of classes into those that labels would give.
 
-    held_out: layer, head, label, and a class by each annotator, of labelled maps on layers that neither was tuned on. They are
-    resampled by head, whose maps are alike; the first matrix is of all.
+    held_out: labelled maps with their classes on layers that no annotator was tuned on. They are resampled by head, whose maps
+    are alike; the first matrix is of all.
     """
-    heads = held_out.groupby(["layer", "head"]).ngroup().to_numpy()
-    counts = np.zeros((heads.max() + 1, len(CLASSES), len(CLASSES)))
-    np.add.at(counts, (heads, *(held_out[name].map(CLASSES.index).to_numpy() for name in ("label", annotator))), 1)
+    heads = [rows for _, rows in held_out.groupby(["layer", "head"])]
+    counts = np.stack([confusion_matrix(rows["label"], rows[annotator], labels=CLASSES) for rows in heads])
     drawn = np.concatenate([np.ones((1, len(counts))), *resampled_counts(len(counts), resamples, seed)])
     confusion = np.tensordot(drawn, counts, 1)
     sizes = confusion.sum(axis=-1, keepdims=True)
@@ -427,16 +413,14 @@ def frame_pairs(example: Example, pairing: str, direction: str, places: str) -> 
 
     pairing: zip pairs the tokens of elements and target one by one and drops the rest (published code); all: each with each.
     """
-    elements, targets = (_pieces(example, role, places) for role in (ELEMENT, TARGET))
+    positions: dict[str, list[int]] = {ELEMENT: [], TARGET: []}
+    for mention, (place, word) in product(example.mentions or (), enumerate(example.word)):
+        if mention.start <= word < mention.stop:
+            positions[mention.role].append(place if places == "words" else example.tokens.index(example.tokens[place]))
+    elements, targets = positions.values()
     pairs = list(zip(elements, targets, strict=False) if pairing == "zip" else product(elements, targets))
     reversed_pairs = [(target, element) for element, target in pairs]
     return {"fe_to_target": pairs, "target_to_fe": reversed_pairs, "both": pairs + reversed_pairs}[direction]
-
-
-def _pieces(example: Example, role: str, places: str) -> list[int]:
-    words = [word for mention in example.mentions or () if mention.role == role for word in range(mention.start, mention.stop)]
-    positions = [place for word in words for place, mark in enumerate(example.word) if mark == word]
-    return positions if places == "words" else [example.tokens.index(example.tokens[place]) for place in positions]
 
 
 def frame_rows(scores: Doubles, controls: Doubles, resamples: int, seed: int) -> pd.DataFrame:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -81,7 +80,17 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
             axes.set_title(f"{title}\nnone in this example")
             axes.axis("off")
             continue
-        image = _draw_map(axes, cells, place % _COLUMNS == 0)
+        weights, outer = cells.pivot(index="query", columns="key", values="weight").to_numpy(float), place % _COLUMNS == 0
+        image = draw_cells(axes, weights**0.5, style.SEQUENTIAL, 0, 1)
+        axes.set_aspect("equal")
+        tokens = [plain(token[:12]) for token in cells.drop_duplicates("query")["query_token"].astype(str)]
+        # As many token labels as fit below each other without touching: a map is about 1.85 inches wide.
+        step = max(1, int(np.ceil(len(tokens) * 1.2 * style.SMALLEST / 72 / 1.85)))
+        places, names = np.arange(0, len(tokens), step) + 0.5, tokens[::step]
+        axes.set_xticks(places, names, rotation=90, fontsize=style.SMALLEST)
+        axes.set_yticks(places, names if outer else [""] * len(names), fontsize=style.SMALLEST)
+        axes.tick_params(length=1.5, pad=1)
+        axes.set(xlabel="Key token", ylabel="Query token" if outer else "")
         first = cells.iloc[0]
         axes.set_title(f"{title}\nhead {first['layer']}-{first['head']}, probability {first['probability']:.2f}")
     grid.flat[-1].axis("off")
@@ -90,22 +99,6 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
     bar.set_ticks([0, 0.5, 0.5**0.5, 1], labels=["0", "0.25", "0.5", "1"])
     first = drawn.iloc[0]
     return DrawnFigure(drawing, drawn, f"one example of {TASK_TITLES[first['task']]} ({first['example']})")
-
-
-def _draw_map(axes: Axes, cells: pd.DataFrame, outer: bool) -> QuadMesh:
-    weights = cells.pivot(index="query", columns="key", values="weight").to_numpy(float)
-    image = draw_cells(axes, weights**0.5, style.SEQUENTIAL, 0, 1)
-    axes.set_aspect("equal")
-    tokens = [plain(token[:12]) for token in cells.drop_duplicates("query")["query_token"].astype(str)]
-    # As many token labels as fit below each other without touching: a map is about 1.85 inches wide.
-    step = max(1, int(np.ceil(len(tokens) * 1.2 * style.SMALLEST / 72 / 1.85)))
-    places = np.arange(0, len(tokens), step)
-    names = [tokens[place] for place in places]
-    axes.set_xticks(places + 0.5, names, rotation=90, fontsize=style.SMALLEST)
-    axes.set_yticks(places + 0.5, names if outer else [""] * len(names), fontsize=style.SMALLEST)
-    axes.tick_params(length=1.5, pad=1)
-    axes.set(xlabel="Key token", ylabel="Query token" if outer else "")
-    return image
 
 
 @figure(

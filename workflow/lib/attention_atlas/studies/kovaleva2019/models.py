@@ -38,7 +38,7 @@ from attention_atlas.models.task_heads import (
     predicted,
     untrained_logits,
 )
-from attention_atlas.studies.kovaleva2019 import ANNOTATORS, FEATURES, LINKS, MODES, VERB_LINKS, missing_tagger
+from attention_atlas.studies.kovaleva2019 import ANNOTATORS, FEATURES, LINKS, MODES, VERB_LINKS
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, Measures, Pair, control_weights, largest_weights
 from attention_atlas.studies.kovaleva2019.patterns import MapNetwork, Thresholds, annotated, load_network
 
@@ -107,8 +107,8 @@ def measures(
     tagged: Examples = (),
 ) -> dict[str, Any]:
     """Measures of Figures 2, 5, 6 and 7 and sections 4.4 and 4.5, in one pass of two models over the examples of a task; and
-    its predictions with heads disabled. padded: length and (at most) records of the comparison of padded maps. tagged:
-    sentences with gold tags, for features and links where the examples have no tags.
+    its predictions with heads disabled. padded: length and (at most) records of the comparison of padded maps. tagged: tagged
+    sentences for features and links, if the examples have no tags.
     """
     measured = [example for example in examples if example.record < measured_records]
     if not measured:
@@ -173,7 +173,12 @@ def one_pass(
     for batch in progress(list(batch_by_length(examples)), label="examples"):
         inputs = model_inputs(models[0], batch, card.pad or 0)
         rows, real = [places[example.record] for example in batch], inputs["attention_mask"].to(torch.float32)
-        marks = _marks(batch, real.shape[1], card, analyses).to(real.device)
+        # [mode, example, feature, n] which tokens have a feature.
+        marks = torch.zeros((len(MODES), len(batch), len(FEATURES), real.shape[1]), dtype=torch.bool)
+        for (number, mode_name), (k, example) in product(enumerate(MODES), enumerate(batch)):
+            for name, mask in feature_masks(example, card.cls, card.sep, analyses.get(example.record), mode_name).items():
+                marks[number, k, FEATURES.index(name), : len(mask)] = torch.from_numpy(mask)
+        marks = marks.to(real.device)
         maps = [_attention(model, inputs) * real[:, None, :, None] for model in models]
         for number, of_model in enumerate(maps):
             for layer, of_layer in enumerate(of_model):
@@ -191,28 +196,17 @@ def one_pass(
                 # In section 4.4 the published code counts a text with "another", but no token "not", as 0; Figure 7 skips it.
                 published = arrays["columns"][:, MODES.index("as_published"), row, MEASURED.index("neg")]
                 np.nan_to_num(published, copy=False)
-            if example.record in analyses:
-                of_example = [of_model[:, k].cpu().numpy() for of_model in maps]
-                _measure_links(of_example, example, analyses[example.record], arrays, row, seed)
+            if example.record not in analyses:
+                continue
+            of_models = [of_model[:, k].cpu().numpy() for of_model in maps]
+            for (mode, mode_name), (link, name) in product(enumerate(MODES), enumerate(LINKS)):
+                pairs = piece_pairs(example, analyses[example.record], name, mode_name)
+                linked = {*pairs, *piece_pairs(example, analyses[example.record], name, "corrected")}
+                for number, weights in enumerate(of_models if pairs else ()):
+                    place, generator = (number, mode, row, link), np.random.default_rng([seed, example.record, mode, link])
+                    arrays["links"][place] = largest_weights(weights, pairs)
+                    arrays["link_controls"][place] = control_weights(weights, pairs, linked, example, generator)
     return arrays
-
-
-def _measure_links(
-    maps: Sequence[npt.NDArray[np.float32]],
-    example: Example,
-    analysis: Analysis,
-    arrays: Mapping[str, npt.NDArray[Any]],
-    row: int,
-    seed: int,
-) -> None:
-    """Fill the row of an example, of maps [layer, head, n, n] of each model."""
-    for (mode, mode_name), (link, name) in product(enumerate(MODES), enumerate(LINKS)):
-        pairs = piece_pairs(example, analysis, name, mode_name)
-        linked = {*pairs, *piece_pairs(example, analysis, name, "corrected")}
-        for number, of_model in enumerate(maps if pairs else ()):
-            place, generator = (number, mode, row, link), np.random.default_rng([seed, example.record, mode, link])
-            arrays["links"][place] = largest_weights(of_model, pairs)
-            arrays["link_controls"][place] = control_weights(of_model, pairs, linked, example, generator)
 
 
 def _attention(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
@@ -222,15 +216,6 @@ def _attention(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor]) -> to
         session.batch(inputs["attention_mask"])
         model(**inputs)
     return torch.stack(layers)
-
-
-def _marks(batch: Sequence[Example], length: int, card: ModelCard, analyses: Mapping[int, Analysis]) -> torch.Tensor:
-    """[mode, example, feature, n] which tokens have a feature."""
-    marks = torch.zeros((len(MODES), len(batch), len(FEATURES), length), dtype=torch.bool)
-    for (number, mode), (row, example) in product(enumerate(MODES), enumerate(batch)):
-        for name, mask in feature_masks(example, card.cls, card.sep, analyses.get(example.record), mode).items():
-            marks[number, row, FEATURES.index(name), : len(mask)] = torch.from_numpy(mask)
-    return marks
 
 
 def _largest(weights: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
@@ -281,17 +266,13 @@ def gold_analysis(example: Example) -> Analysis | None:
     )
 
 
-def text_of_word(example: Example) -> tuple[int, ...]:
+def text_of_word(example: Example) -> list[int]:
     """For each word the number of its text: special tokens separate the two texts of a pair."""
-    numbers = [0] * len(example.words)
-    text, previous = 0, SPECIAL
-    for word in example.word:
-        if word == SPECIAL:
-            text += previous != SPECIAL
-        else:
-            numbers[word] = text
-        previous = word
-    return tuple(numbers)
+    word = np.asarray(example.word)
+    special = word == SPECIAL
+    texts, numbers = np.cumsum(special[1:] & ~special[:-1]), np.zeros(len(example.words), int)
+    numbers[word[1:][~special[1:]]] = texts[~special[1:]]
+    return numbers.tolist()
 
 
 def aligned(example: Example, documents: Sequence[Sequence[Any]]) -> Analysis:
@@ -320,12 +301,14 @@ def analyses_of(examples: Sequence[Example], tagger: str) -> dict[int, Analysis]
     analyses = {record: analysis for record, analysis in gold.items() if analysis is not None}
     if len(analyses) == len(examples):
         return analyses
-    if reason := missing_tagger(tagger):
-        _log.warning("nouns, verbs, pronouns, subjects, objects and links are absent from the task's texts: %s", reason)
-        return {}
-    import spacy
+    try:
+        import spacy
 
-    pipeline = spacy.load(tagger)
+        pipeline = spacy.load(tagger)
+    except (ImportError, OSError):
+        absent = "nouns, verbs, pronouns, subjects, objects and links are absent from the task's texts: they have no gold tags"
+        _log.warning("%s, and spaCy or its model %s is missing (pip install spacy, python -m spacy download)", absent, tagger)
+        return {}
     return {example.record: aligned(example, [pipeline(text) for text in example.texts]) for example in examples}
 
 
@@ -390,9 +373,8 @@ def word_links(example: Example, analysis: Analysis, link: str) -> list[tuple[tu
 def piece_pairs(example: Example, analysis: Analysis, link: str, mode: str) -> list[Pair]:
     """Pairs of tokens (query, key) of all links of a kind (one of `LINKS`).
 
-    corrected: each token of the one word with each of the other. as_published: in the order of the sequence, all tokens spelled
-    like one of a query are paired one by one with those spelled like one of a key, the rest dropped. Nouns and pronouns have no
-    published code.
+    corrected: each token of the one word with each of the other. as_published (no nouns and pronouns): all tokens spelled like
+    one of a query are paired one by one with those spelled like one of a key, in the order of the sequence.
     """
     pairs = word_links(example, analysis, link)
     links = [[[place for place, word in enumerate(example.word) if word in words] for words in pair] for pair in pairs]

@@ -143,7 +143,13 @@ def scores(predictions: Mapping[str, pd.DataFrame], resamples: int, seed: int) -
             for state in [state for state in STATES if state in answers]:
                 constant = int((answers[state] == answers[state][:, :1]).all(axis=1).sum())
                 of_models = {"state": state, "seeds": len(answers[state]), "constant_models": constant}
-                rows.append(facts | of_models | _state_scores(metric, answers[state], truth, counts, seed))
+                values = 100 * score(metric, answers[state], truth)
+                of_models |= {"value": values.mean(), "min": values.min(), "max": values.max()}
+                over_examples = 100 * score(metric, answers[state], truth, counts).mean(axis=0)
+                over_seeds = with_seed_variation(over_examples[:, None], values[:, None], seed)[:, 0]
+                # Student's t has no bounds, but scores have.
+                low, high = percentile_interval(np.clip(over_seeds, -100 if metric == "correlation" else 0, 100))
+                rows.append(facts | of_models | {"ci_low": low, "ci_high": high})
             if metric != "correlation":
                 classes, frequencies = np.unique(truth, return_counts=True)
                 majority = np.full(len(truth), classes[frequencies.argmax()])
@@ -152,16 +158,6 @@ def scores(predictions: Mapping[str, pd.DataFrame], resamples: int, seed: int) -
         "scores": pd.DataFrame(rows, columns=SCORES).astype({"constant_models": "Int64"}),
         "gains": pd.DataFrame(gains, columns=GAINS),
     }
-
-
-def _state_scores(metric: str, predictions: Floats, truth: Floats, counts: Floats, seed: int) -> dict[str, float]:
-    values = 100 * score(metric, predictions, truth)
-    over_examples = 100 * score(metric, predictions, truth, counts).mean(axis=0)
-    over_seeds = with_seed_variation(over_examples[:, None], values[:, None], seed)[:, 0]
-    # Student's t has no bounds, but scores have.
-    low, high = percentile_interval(np.clip(over_seeds, -100 if metric == "correlation" else 0, 100))
-    extremes = {"min": float(values.min()), "max": float(values.max())}
-    return {"value": float(values.mean()), **extremes, "ci_low": float(low), "ci_high": float(high)}
 
 
 def exchanged_gain(
