@@ -173,7 +173,7 @@ KOVALEVA = {
     "figure7": lambda: {
         "first_row": combined(
             {"task": TASKS, "mode": ["as_published", "corrected"], "feature": list(_FEATURES), "head": range(1, HEADS + 1)},
-            {"value": 0.2, "n": 12345},
+            {"value": 0.2, "n": 12345, "unit": "tagged sentences"},
         )
     },
     "figure8": lambda: {"disabling_heads": changed(combined({"task": TASKS}).merge(all_heads(), how="cross"))},

@@ -9,10 +9,8 @@ STATES = ("untrained", "random", "tuned")
 """Pre-trained with a random classification layer; trained on the task from random weights; trained from pre-trained weights."""
 POINTS = "points (accuracy and F1 in %, correlation × 100)"
 """Unit of scores and of their changes: a correlation is not a percentage."""
-LEVEL = 0.05
-"""Level of the tests of Figures 8 and 9; the paper tests nothing."""
-FRAME_HEADS = 2
-"""Heads for frame-semantic relations, whose disabling section 5 discusses."""
+LEVEL = 0.05  # level of the tests of Figures 8 and 9; the paper tests nothing
+FRAME_HEADS = 2  # heads for frame-semantic relations, whose disabling section 5 discusses
 FEWEST_EXAMPLES = 8
 """Smallest number of examples for an interval; bootstrap intervals of fewer do not reach their coverage."""
 CLASS_TITLES = {
@@ -34,8 +32,7 @@ LINKS = (*VERB_LINKS, "noun_pron", "pron_noun")
 """Section 4.5, from the first (query) to the second (key). Verbs and subjects as in the published code: nsubj of a word tagged
 VB*. The code has no nouns and pronouns: here each noun with each pronoun of the same text, since nothing says which corefer."""
 
-TAGGED = ("noun", "verb", "pron", "subj", "obj")
-"""Features of words that need tags (section 4.4)."""
+TAGGED = ("noun", "verb", "pron", "subj", "obj")  # features of words that need tags (section 4.4)
 FEATURES = ("sep", "cls", *TAGGED, "neg", "punct")
 MODES = ("as_published", "corrected")
-"""As the published code finds tokens (by spelling, negation by parts of words), or by the words that they belong to."""
+"""As the published code finds tokens (by spelling), or by the words that they belong to."""

@@ -137,7 +137,6 @@ def changes(
     seed: int,
 ) -> dict[str, pd.DataFrame]:
     """Tables of the models of each task and seed: `_COLUMNS`, `STATISTICS`, and those of `scores.disabling`.
-
     Values are means over seeds, intervals by bootstrap over examples; a feature or link that no example has has no rows.
     """
     by_task = {task: list(by_seed.values()) for task, by_seed in measures.items()}
@@ -326,10 +325,8 @@ def statistics(measures: Mapping[str, Sequence[Measures]], held_out: pd.DataFram
 
 
 def corrections(held_out: pd.DataFrame, annotator: str, resamples: int, seed: int) -> Doubles:
-    """[1 + resample, class, class] matrices that turn an annotator's shares of classes into those that labels would give.
-
-    held_out: labelled maps with their classes on layers that no annotator was tuned on. They are resampled by head, whose maps
-    are alike; the first matrix is of all.
+    """[1 + resample, class, class] matrices that turn an annotator's shares of classes into those that labels would give, from
+    labelled maps with their classes on held-out layers: of all, and resampled by head, whose maps are alike.
     """
     heads = [rows for _, rows in held_out.groupby(["layer", "head"])]
     counts = np.stack([confusion_matrix(rows["label"], rows[annotator], labels=CLASSES) for rows in heads])
@@ -373,9 +370,8 @@ def control_weights(
 def frames(
     attention: Attention, examples: Examples, pairing: str, direction: str, resamples: int, seed: int
 ) -> dict[str, pd.DataFrame]:
-    """Attention of every head on frame links (`FRAME_COLUMNS`), the effect of each option, and the sentence of Figure 4.
-
-    pairing, direction: of the figure; the options change these and the positions of tokens, one at a time.
+    """Attention of every head on frame links (`FRAME_COLUMNS`), the effect of each option (one is changed at a time), and the
+    sentence of Figure 4.
     """
     chosen: tuple[str, ...] = (pairing, direction, "first_piece")
     options = [

@@ -220,9 +220,8 @@ def task_grids(
     features: Mapping[str, str] | None = None,
     largest: float = 1.0,
 ) -> Figure:
-    """Grids of values of heads: a row of panels for each kind (kind -> title), a column for each task.
-
-    features: name -> title of the rows of a panel; default: layers. largest: end of the scale.
+    """Grids of values of heads: a row of panels for each kind (kind -> title), a column for each task; the rows of a panel are
+    features (name -> title), or layers. largest: end of the scale.
     """
     tasks = list(dict.fromkeys(rows.loc[~rows["kind"].str.startswith("published"), "task"]))
     heights = [1.1 if features else max(1.1, 0.06 * int(rows.loc[rows["kind"] == kind, "layer"].max())) for kind in kinds]

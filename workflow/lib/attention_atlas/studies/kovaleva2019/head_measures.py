@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
 
 def over_tasks(value: str, name: str, reduced: str = "mean", interval: tuple[str, str] | None = None, **equal: str) -> Select:
-    """The mean (or sum) over tasks of the rows of a head with these values as the measure `name`.
-
-    The mean has an interval if the tasks have one: their examples are independent, and the distances from the value to either
-    end add up in squares (Zou and Donner 2008).
+    """The mean (or sum) over tasks of the rows of a head with these values as the measure `name`; with the interval of a mean
+    over independent examples: the distances from the value to either end add up in squares (Zou and Donner 2008).
     """
     rows = where(value, name, interval, **equal)
 
@@ -46,7 +44,6 @@ def over_tasks(value: str, name: str, reduced: str = "mean", interval: tuple[str
 
 def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
     """The class that most maps of each head have over all tasks, by `HEADLINE`; ties go to the first class of the paper.
-
     pattern_share (of its maps) has Wilson's 95 % interval; the maps of an example under several seeds count once.
     """
     maps = _maps_of_classes(table)

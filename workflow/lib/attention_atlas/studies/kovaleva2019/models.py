@@ -1,5 +1,4 @@
 """What the models of a task are run for: predictions (Table 1), also with heads disabled (Figures 8 and 9), and measures.
-
 Words have tags and relations (gold layers, or spaCy's), and from them features (section 4.4, Figure 7) and links (section 4.5).
 """
 
@@ -230,9 +229,7 @@ def _largest(weights: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
 
 
 def padded_cosine(models: Models, examples: Sequence[Example], pad: int, length: int) -> npt.NDArray[np.float32]:
-    """[example, layer, head] cosine of maps padded to one length, rows of padding included, as in the published code: for a
-    short example most of what is compared is the attention of [PAD], which attends but is never attended to.
-    """
+    """[example, layer, head] cosine of maps padded to one length, with the rows of padding, as in the published code."""
     _, layers, heads = self_attention(models[0])
     cosines = np.zeros((len(examples), layers, heads), np.float32)
     for start in progress(range(0, len(examples), _PADDED_BATCH), label="padded examples"):
@@ -287,16 +284,15 @@ def aligned(example: Example, documents: Sequence[Sequence[Any]]) -> Analysis:
         shared = [min(stop, t.idx + len(t.text)) - max(start, t.idx) for t in documents[text]]
         if shared and max(shared) > 0:
             words[starts[text] + int(np.argmax(shared))].append(word)
-    tokens = []
-    for first, document in zip(starts, documents, strict=False):
-        for token in document:
-            head = None if token.head.i == token.i else first + token.head.i
-            tokens.append(Token(tuple(words[first + token.i]), token.tag_, token.dep_, head))
-    return tuple(tokens)
+    placed = [(first, token, token.head.i) for first, document in zip(starts, documents, strict=False) for token in document]
+    return tuple(
+        Token(tuple(words[first + token.i]), token.tag_, token.dep_, None if head == token.i else first + head)
+        for first, token, head in placed
+    )
 
 
 def analyses_of(examples: Sequence[Example], tagger: str) -> dict[int, Analysis]:
-    """Record -> its gold analysis, or all by spaCy on the running texts; empty where neither is there."""
+    """Record -> its gold analysis, or all by spaCy on the running texts; empty without either."""
     gold = {example.record: gold_analysis(example) for example in examples}
     analyses = {record: analysis for record, analysis in gold.items() if analysis is not None}
     if len(analyses) == len(examples):

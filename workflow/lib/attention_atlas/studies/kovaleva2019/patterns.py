@@ -1,7 +1,6 @@
 """Classes of attention maps, by rules and by a small convolutional network (Kovaleva et al. 2019, section 4.1, Figure 1).
-
-Maps of one head are alike in all texts, so cross-validation over layers tells better than that over texts how well a classifier
-works on another model. Labelled maps are of short texts and one model: they are augmented by other places, lengths, strengths.
+Maps of one head are alike in all texts: cross-validation over layers tells how well a classifier works on another model.
+Labelled maps are of short texts and one model: they are augmented by other places, lengths, strengths.
 """
 
 from __future__ import annotations
@@ -41,12 +40,7 @@ Floats = npt.NDArray[np.float32]
 Bools = npt.NDArray[np.bool_]
 Labels = npt.NDArray[np.intp]
 TEXTS, LABELS = (str(RESOURCES / "kovaleva2019" / name) for name in ("annotated_texts.jsonl", "annotated_maps.csv"))
-_GRID = (
-    (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5),
-    (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5),
-    (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35),
-)
-"""Thresholds that are tried for vertical, diagonal and block maps."""
+_GRID = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5)  # thresholds that are tried for each of three kinds of maps
 SIZE, VIEWS = 16, 4
 """Rows and columns of the pictures that the network sees, and the number of views in each, see `as_pictures`."""
 _BATCH, _RATE, _DECAY = 32, 5e-3, 1e-2
@@ -59,8 +53,7 @@ OFFSETS = (-1, 0, 1)
 FAINTEST_BAND = 0.06
 """Smallest share of attention in the band of a diagonal: where labels separate vertical maps from vertical and diagonal ones
 (0.053 to 0.066, however strong the stripes are)."""
-_STRONGEST_BAND = 2
-"""Largest ratio of band to stripes in a vertical and diagonal map."""
+_STRONGEST_BAND = 2  # largest ratio of band to stripes in a vertical and diagonal map
 COLUMNS = "annotator folds class n f1 ci_low ci_high kappa".split()
 _SHORT, _CANDIDATES, _FEWEST = 22, 24, 8
 """Figure 1 is of one of at most `_CANDIDATES` examples of up to `_SHORT` tokens, or of the `_FEWEST` shortest."""
@@ -77,9 +70,8 @@ class Thresholds(NamedTuple):
 def map_numbers(maps: torch.Tensor, special: torch.Tensor, segment: torch.Tensor) -> torch.Tensor:
     """[..., 3]: how vertical, diagonal and block-like maps [..., n, n] are, of special tokens and segments [n].
 
-    vertical: mass on the columns of special tokens. Of the mass between other tokens: diagonal: the share on the token itself
-    and its neighbours, block: the share within the segment, each minus what it would be if every row were uniform. A band below
-    `FAINTEST_BAND` is no diagonal.
+    vertical: mass on special tokens. Of the mass between other tokens, minus that of uniform rows: diagonal: the share on the
+    token itself and its neighbours (0 for a band below `FAINTEST_BAND`), block: the share within the segment.
     """
     inner = ~special
     place = torch.arange(len(special), device=maps.device)
@@ -103,7 +95,7 @@ def rule_labels(numbers: npt.NDArray[np.floating], thresholds: Thresholds) -> La
 
 def tuned_thresholds(numbers: npt.NDArray[np.floating], labels: Sequence[int]) -> Thresholds:
     """The thresholds of a grid with the largest macro-F1 on labelled maps; the first one if several tie."""
-    grid = [Thresholds(*values) for values in product(*_GRID)]
+    grid = [Thresholds(*values) for values in product(_GRID, repeat=3)]
     truth = np.asarray(labels)
     present = sorted(set(truth.tolist()))
     counts = np.ones(len(truth))
@@ -139,8 +131,8 @@ class MapNetwork(nn.Module):
 def as_pictures(maps: torch.Tensor, special: torch.Tensor, size: int = SIZE) -> torch.Tensor:
     """[map, view, size, size] square roots of maps [map, n, n] without padding, resized, and the places of special tokens [n].
 
-    The views: the mean attention of a query of each area to all keys of the area, so that a pattern is as dark in a long map as
-    in a short one; the largest weight of the area; columns and rows of special tokens.
+    The views: the mean attention of a query of each area to all its keys, as dark in a long map as in a short one; the largest
+    weight of the area; columns and rows of special tokens.
     """
     weights = maps.float()[:, None]
     keys = weights.shape[-1] / size
@@ -205,13 +197,11 @@ def annotated(maps: torch.Tensor, example: Example, network: MapNetwork, thresho
 
 
 class MapParts(NamedTuple):
-    """The parts that sum to a map: attention to the tokens at `OFFSETS` above the average to others (band [n, 3], 0 from and to
-    special tokens), to special tokens (stripes [n, n]), and all other attention (rest [n, n]).
-    """
+    """The parts that sum to a map."""
 
-    band: Floats
-    stripes: Floats
-    rest: Floats
+    band: Floats  # [n, 3] attention to the tokens at `OFFSETS` above the average to others, 0 from and to special tokens
+    stripes: Floats  # [n, n] to special tokens
+    rest: Floats  # [n, n] all other attention
 
 
 def augmented(weights: Floats, special: Bools, kind: str, generator: np.random.Generator) -> tuple[Floats, Bools]:
@@ -237,7 +227,6 @@ def special_moved(weights: Floats, special: Bools, generator: np.random.Generato
 
 
 def parts_of(weights: Floats, special: Bools) -> MapParts:
-    """The band, the stripes and the rest of a map."""
     n = len(special)
     place = np.arange(n)
     inner = ~special[:, None] & ~special[None, :]
@@ -311,8 +300,8 @@ def patterns(
     seed: int,
 ) -> dict[str, Any]:
     """Train the network (name -> weights) and tune the thresholds of the rules on labelled maps of `model`; measure how well
-    both agree with the labels (`COLUMNS`; folds: the held-out unit, text or layer); and draw maps of a `tuned` model (`drawn`).
-    held_out: text, layer, head and label of each labelled map, and its class by each annotator on layers it was not tuned on.
+    both agree with the labels (`COLUMNS`; folds: the held-out unit, text or layer; held_out: class of each map on layers that
+    the annotator was not tuned on); and draw maps of a `tuned` model (`drawn`).
     """
     labelled, maps, table = labelled_maps(model, card, tokenizer)
     labels, epochs = table["label"].to_numpy(np.intp), settings["epochs"]

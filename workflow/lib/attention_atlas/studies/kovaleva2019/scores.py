@@ -26,13 +26,11 @@ GAINS = "task metric value ci_low ci_high level seeds random_seeds n unit".split
 _STATISTICS = ["metric", "baseline", "score", "delta", "ci_low", "ci_high", "p", "p_adjusted"]
 FIGURE9 = ["task", "layer", *_STATISTICS, "seeds", "n", "unit"]
 FIGURE8 = ["task", "layer", "head", *_STATISTICS, "pair_ci_low", "pair_ci_high", "pair_level", *FIGURE9[-3:]]
-SUMMARY = [
-    *("task", "unit", "baseline", "best_delta", "best_ci_low", "best_ci_high", "heldout_delta"),
-    *("heldout_ci_low", "heldout_ci_high", "level", "mean_delta", "above", "seeds", "n"),
-]
-"""best_delta: largest gain, with an interval corrected for the choice (`extremes.largest_interval`); heldout_delta: gain of the
-head or layer that is best on one half of the examples, measured on the other (`heldout_gain`). Both intervals cover for all
-tasks together (level: that of one task). above: share of heads or layers whose disabling raises the score."""
+_GAIN = ("delta", "ci_low", "ci_high")
+SUMMARY = ["task", "unit", "baseline", *(f"best_{end}" for end in _GAIN), *(f"heldout_{end}" for end in _GAIN)]
+SUMMARY += ["level", "mean_delta", "above", "seeds", "n"]
+"""best_delta: largest gain, with an interval corrected for the choice; heldout_delta: `heldout_gain`. Both intervals cover for
+all tasks together (level: that of one task). above: share of heads or layers whose disabling raises the score."""
 METRICS: dict[str, tuple[str, ...]] = dict.fromkeys(TASKS, ("accuracy",))
 METRICS |= {"mrpc": ("f1", "accuracy"), "qqp": ("f1", "accuracy"), "stsb": ("correlation",)}
 """Task -> its metrics, the metric of Figures 8 and 9 first (Kovaleva et al. 2019, Table 1, and their code)."""
@@ -52,10 +50,8 @@ def as_numbers(task: str, values: npt.ArrayLike) -> Floats:
 
 
 def score(metric: str, predictions: Floats, truth: Floats, weights: Floats | None = None) -> Floats:
-    """[...] scores of sets of predictions [..., example], with weights [..., resample]; 0 where the denominator is 0.
-
-    metric: accuracy; f1 of the class 1; correlation: the mean of Pearson's and Spearman's. weights: [resample, example] how
-    often each example counts; None for once each. Ranks are over all examples.
+    """[...] scores of sets of predictions [..., example], or [..., resample] with weights [resample, example]; 0 where the
+    denominator is 0. metric: accuracy; f1 of the class 1; correlation: mean of Pearson's and Spearman's (ranks over all).
     """
     flat = predictions.reshape(-1, predictions.shape[-1]).astype(np.float64)
     counts = np.ones((1, len(truth))) if weights is None else np.asarray(weights, np.float64)
@@ -122,9 +118,8 @@ def _ratio(top: Floats, bottom: Floats, least: float = 0.0) -> Floats:
 def scores(predictions: Mapping[str, pd.DataFrame], resamples: int, seed: int) -> dict[str, pd.DataFrame]:
     """Scores of every state of a model on every task (`models.predictions`), and gains from pre-training, in `POINTS`.
 
-    Scores (`SCORES`) are means over seeds, with intervals over examples and, with several, over seeds; constant_models: models
-    that give one answer to all examples. Gains (`GAINS`) are scores from pre-trained minus from random weights: their intervals
-    are about these models, by the test that exchanges the predictions of the two at random, and cover all tasks together.
+    Scores (`SCORES`) are means over seeds, with intervals over examples and, with several, over seeds. Gains (`GAINS`) are from
+    pre-trained minus from random weights: their intervals, by `exchanged_gain`, cover all tasks together.
     """
     rows: list[dict[str, Any]] = []
     gains: list[dict[str, Any]] = []
@@ -163,9 +158,8 @@ def scores(predictions: Mapping[str, pd.DataFrame], resamples: int, seed: int) -
 def exchanged_gain(
     metric: str, tuned: Floats, random: Floats, truth: Floats, level: float, draws: int, seed: int
 ) -> dict[str, float]:
-    """value, ci_low, ci_high (in points) and level of the difference of the mean scores of [seed, example] predictions.
-
-    Seeds are paired in order, cycling through the shorter list; the predictions of a pair are exchanged at random.
+    """value, ci_low, ci_high (in points) and level of the difference of the mean scores of [seed, example] predictions: pairs
+    of seeds, in order, cycling through the shorter list, exchange their predictions at random.
     """
     pairs = [(random[k % len(random)], tuned[[k % len(tuned)]]) for k in range(max(len(tuned), len(random)))]
     value = float(np.mean([score(metric, after[0], truth) - score(metric, before, truth) for before, after in pairs]))
@@ -184,9 +178,8 @@ def disabling(disabled: Mapping[str, Mapping[int, pd.DataFrame]], resamples: int
     """What disabling each head, and each layer, does to the scores of task -> seed -> predictions (`models.disabled`); in
     `POINTS`, means of seeds.
 
-    heads, layers: `FIGURE8`, `FIGURE9`. ci_low, ci_high: over examples and, with several, over seeds; pair_ci_low,
-    pair_ci_high: the same of a level (pair_level) that covers for `FRAME_HEADS` heads of every task together. summary:
-    `SUMMARY`, a row for each task and unit (heads or layers).
+    heads, layers: `FIGURE8`, `FIGURE9`. ci_*: over examples and, with several, over seeds; pair_ci_*: the same of a level that
+    covers for `FRAME_HEADS` heads of every task together. summary: `SUMMARY`, a row for each task and unit (heads or layers).
     """
     parts: dict[str, list[pd.DataFrame]] = {"heads": [], "layers": []}
     summary: list[dict[str, Any]] = []
@@ -227,10 +220,9 @@ def effect_rows(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Score, difference, interval and tests of every condition, and what holds for all of them together.
 
-    ci_low, ci_high: of the mean over models trained with any seed, over resampled examples and seeds; tests and the other
-    intervals are about the models as they are, over examples. p: paired permutation test, two-sided: predictions with the head
-    enabled and disabled are exchanged at random, example by example, in all seeds alike. p_adjusted: adjusted for all
-    conditions by the maximum statistic. level, pair_level: coverage of the largest and the held-out gain; of pair_ci_*.
+    ci_*: of the mean over models trained with any seed, over examples and seeds; tests and the other intervals are about these
+    models, over examples. p: paired permutation test, two-sided: predictions with the head enabled and disabled are exchanged
+    at random, in all seeds alike; p_adjusted: for all conditions. level: coverage of the largest and the held-out gain.
     """
     by_seed = effects.deltas()
     delta = by_seed.mean(axis=0)
@@ -248,7 +240,7 @@ def effect_rows(
     best = (float(delta.max()), *largest_interval(delta, null, level))
     facts = {"baseline": 100 * baseline, "level": level, "mean_delta": 100 * float(delta.mean())}
     for name, gain in (("best", best), ("heldout", heldout_gain(effects, resamples, seed, level))):
-        facts |= {f"{name}_{end}": 100 * value for end, value in zip(("delta", "ci_low", "ci_high"), gain, strict=True)}
+        facts |= {f"{name}_{end}": 100 * value for end, value in zip(_GAIN, gain, strict=True)}
     # A loss and a gain of the same size leave -1e-15, shown as a loss; adding 0 makes -0 a 0.
     facts["heldout_delta"] = round(facts["heldout_delta"], 9) + 0.0
     return table, facts | {"above": float((delta > 1e-12).mean())}
@@ -256,9 +248,8 @@ def effect_rows(
 
 def heldout_gain(effects: Effects, resamples: int, seed: int, level: float) -> tuple[float, float, float]:
     """The difference on one half of the examples of the condition that is best on the other half, mean of both directions, and
-    its interval over examples: the mean of the paired bootstrap intervals of the two chosen conditions.
-
-    The directions are not independent; the mean of their intervals covers even if both err by the same amount.
+    its interval over examples: the mean of the paired bootstrap intervals of the two chosen conditions, which covers even if
+    both err by the same amount.
     """
     changed, base, truth, metric = effects
     even = np.arange(len(truth)) % 2 == 0

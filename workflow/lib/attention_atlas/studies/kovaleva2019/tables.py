@@ -288,7 +288,7 @@ def _scores(disabling: pd.DataFrame, gains: pd.DataFrame, tasks: int) -> Iterato
 
 
 def _classes(statistics: pd.DataFrame, figure2: pd.DataFrame) -> Iterator[Claim]:
-    """The claims about classes: undecided where the annotators disagree, or where errors of the rules could decide."""
+    """Undecided where the annotators disagree, or where errors of the rules could decide."""
     shares = 100 * figure2.groupby(["annotator", "class"])["share"].mean()
     by_annotator = "; ".join(
         f"{annotator}: " + ", ".join(f"{CLASS_TITLES[name]} {shares[annotator, name]:.1f} %" for name in CLASSES)
