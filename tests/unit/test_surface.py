@@ -16,6 +16,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED
 from attention_atlas.methods.surface import GROUPS, MEASURES, token_classes
 from attention_atlas.models.card import ModelCard
+from attention_atlas.studies.clark2019.claims import layer_claims
 from attention_atlas.studies.clark2019.surface import (
     behaviours,
     clusters,
@@ -185,10 +186,11 @@ def test_permutation_finds_planted_layers_and_counts_by_enumeration():
     labels = np.repeat([1, 2, 3], 4)
     planted = symmetric(np.random.default_rng(5), 12) + 2 * (labels[:, None] != labels[None, :])
     np.fill_diagonal(planted, 0)
-    assert permutation_p(planted, labels, 999, seed=0) == pytest.approx(1 / 1000)
+    assert permutation_p(planted, labels, 999, seed=0) == pytest.approx(2 / 1000)
+    assert permutation_p(-planted, labels, 999, seed=0) == pytest.approx(2 / 1000)
     assert layer_means(SMALL, np.array([1, 1, 2, 2])) == (2, 6.5)
-    # Of the three ways to pair four heads one is the observed one: a third of all permutations is as extreme.
-    assert permutation_p(SMALL, np.array([1, 1, 2, 2]), 3000, seed=1) == pytest.approx(1 / 3, abs=0.03)
+    # Of the three ways to pair four heads one is the observed one: a third of all permutations is as extreme, on one side.
+    assert permutation_p(SMALL, np.array([1, 1, 2, 2]), 3000, seed=1) == pytest.approx(2 / 3, abs=0.06)
 
 
 def test_p_is_uniform_without_structure():
@@ -196,6 +198,23 @@ def test_p_is_uniform_without_structure():
     values = [permutation_p(symmetric(np.random.default_rng(k), 16), labels, 99, seed=k) for k in range(120)]
     assert 0.4 < np.mean(values) < 0.6
     assert np.mean(np.array(values) <= 0.1) < 0.2
+
+
+@pytest.mark.parametrize(("effect", "false", "least"), [(0.0, ["holds", "does not hold"], 0), (0.4, ["does not hold"], 95)])
+def test_layers_without_an_effect_are_undecided_although_documents_decide_which_pairs_are_closer(effect, false, least):
+    labels, verdicts = np.repeat([1, 2, 3, 4, 5, 6], 4), []
+    for seed in range(100):
+        heads = np.random.default_rng(seed).normal(size=(len(labels), 5))
+        distances = cdist(heads, heads, "cityblock") / 5 + effect * (labels[:, None] != labels)
+        np.fill_diagonal(distances, 0)
+        within, between = layer_means(distances.copy(), labels)
+        values = {"within_layer": within, "between_layers": between, "difference": between - within}
+        values["permutation_p"] = permutation_p(distances, labels, 199, seed)
+        table = pd.DataFrame(values.items(), columns=["quantity", "value"]).assign(unit="documents", units=40)
+        table = table.assign(ci_low=table["value"] - 1e-3, ci_high=table["value"] + 1e-3)
+        verdicts += [claim.verdict for claim in layer_claims(table)]
+    assert sum(verdict in false for verdict in verdicts) <= 10
+    assert verdicts.count("holds") >= least
 
 
 def surface_of(layer=1, **values):

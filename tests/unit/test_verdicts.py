@@ -87,9 +87,9 @@ UNTESTED = replace(CLAIM, value=3.0, ci_low=nan, ci_high=nan)
     ("low", "high", "threshold", "above", "verdict", "unconfirmed"),
     [
         (0.2, 1.8, 0.0, True, "holds", "undecided"),
-        (-1.8, -0.2, 0.0, True, "does not hold", "does not hold"),
+        (-1.8, -0.2, 0.0, True, "does not hold", "undecided"),
         (0.0, 1.8, 0.0, True, "undecided", "undecided"),
-        (0.2, 1.8, 0.0, False, "does not hold", "does not hold"),
+        (0.2, 1.8, 0.0, False, "does not hold", "undecided"),
         (-1.8, -0.2, 0.0, False, "holds", "undecided"),
         (0.6, 0.9, 0.5, True, "holds", "undecided"),
         (0.4, 0.9, 0.5, True, "undecided", "undecided"),
@@ -98,7 +98,7 @@ UNTESTED = replace(CLAIM, value=3.0, ci_low=nan, ci_high=nan)
 )
 def test_the_verdict_is_where_the_interval_lies_and_needs_the_second_test(low, high, threshold, above, verdict, unconfirmed):
     claim = replace(CLAIM, ci_low=low, ci_high=high, threshold=threshold, above=above)
-    assert (claim.verdict, replace(claim, is_confirmed=False).verdict) == (verdict, unconfirmed)
+    assert (claim.verdict, replace(claim, is_significant=False).verdict) == (verdict, unconfirmed)
 
 
 @pytest.mark.parametrize(

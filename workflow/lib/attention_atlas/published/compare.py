@@ -147,9 +147,10 @@ CLAIM_COLUMNS = tuple("claim ours verdict statistic value side threshold ci_low 
 """`side` of the threshold, above or below, is that on which the interval of a claim that holds lies."""
 VERDICT_NOTE = (
     "A claim holds if the whole interval of its statistic lies on the claim's side of the threshold, does not hold if it lies "
-    "on the other side, and is undecided if it contains the threshold. It is not tested if there is no interval, such as where "
-    "the run lacks a part of it. Intervals resample the unit that the table names. A claim about several tasks, types or "
-    "layers is represented by the one that decides it; “this run” has them all."
+    "on the other side, and is undecided if it contains the threshold, or where a permutation test that it names is not "
+    "significant. It is not tested if there is no interval, such as where the run lacks a part of it. Intervals resample the "
+    "unit that the table names. A claim about several tasks, types or layers is represented by the one that decides it; "
+    "“this run” has them all."
 )
 
 
@@ -158,8 +159,8 @@ class Claim:
     """A claim that can be tested on any model: it holds if the statistic lies above (or below) the threshold.
 
     ours: what this run measured, in words; value and interval: NaN where they cannot be computed; n: independent units of the
-    interval, whose coverage is `level`. is_confirmed: False if a further test that the claim needs does not confirm it; it is
-    then undecided unless the interval refutes it.
+    interval, whose coverage is `level`. is_significant: False if a further two-sided test that the claim needs finds no
+    difference from the threshold; it is then undecided.
     """
 
     statement: str
@@ -173,7 +174,7 @@ class Claim:
     threshold: float = 0.0
     above: bool = True
     level: float = LEVEL
-    is_confirmed: bool = True
+    is_significant: bool = True
 
     @property
     def is_tested(self) -> bool:
@@ -182,15 +183,11 @@ class Claim:
     @property
     def holds(self) -> bool | None:
         """Whether the whole interval lies on the claim's side of the threshold; None where nothing is decided."""
-        if not self.is_tested:
+        if not (self.is_tested and self.is_significant):
             return None
         if self.threshold < self.ci_low:
-            on_its_side = self.above
-        elif self.ci_high < self.threshold:
-            on_its_side = not self.above
-        else:
-            return None
-        return None if on_its_side and not self.is_confirmed else on_its_side
+            return self.above
+        return not self.above if self.ci_high < self.threshold else None
 
     @property
     def verdict(self) -> str:

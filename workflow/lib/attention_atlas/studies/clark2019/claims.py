@@ -352,11 +352,14 @@ def gain_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def layer_claims(table: pd.DataFrame) -> Iterator[Claim]:
-    """The claim of section 6 that heads of one layer are similar; undecided unless shuffled labels seldom differ as much."""
+    """The claim of section 6 that heads of one layer are similar; undecided unless shuffled labels seldom differ as much.
+
+    The interval is of these heads over documents: without an effect of layers, it excludes 0 on one side or the other.
+    """
     rows = table.set_index("quantity")
     p, within, between = (rows.loc[name, "value"] for name in ("permutation_p", "within_layer", "between_layers"))
     statement = "heads of one layer are more similar than heads of different layers"
     ours = f"Within a layer {within:.3f}, between layers {between:.3f} nats per token; permutation of layer labels: p = {p:.2g}"
     statistic = "mean Jensen-Shannon divergence between layers minus that within a layer, nats per token"
     claim = claim_of(rows.loc["difference"], statement, ours, statistic, 0, True)
-    yield replace(claim, is_confirmed=bool(p < 1 - LEVEL))
+    yield replace(claim, is_significant=bool(p < 1 - LEVEL))

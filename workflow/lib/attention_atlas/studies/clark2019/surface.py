@@ -270,19 +270,19 @@ def layer_means(distances: Floats, labels: npt.NDArray[np.integer]) -> tuple[flo
 
 
 def permutation_p(distances: Floats, labels: npt.NDArray[np.integer], permutations: int, seed: int) -> float:
-    """One-sided p that heads of one layer are no closer than heads of different layers, over shuffled layer labels.
+    """Two-sided p that heads of one layer are as close as heads of different layers, over shuffled layer labels.
 
-    The total of all distances does not change, so the difference of the means is as extreme as the sum within layers is small.
+    The total of all distances does not change, so the difference of the means is as extreme as the sum within layers.
     """
     generator = np.random.default_rng(seed)
     one_hot = (labels[:, None] == np.unique(labels)[None, :]).astype(float)
     observed = float(np.einsum("al,ab,bl->", one_hot, distances, one_hot, optimize=True))
-    as_small = 0
+    beyond = np.zeros(2)
     for start in range(0, permutations, _CHUNK):
         size = min(_CHUNK, permutations - start)
         order = generator.permuted(np.tile(np.arange(len(labels)), (size, 1)), axis=1)
         shuffled = one_hot[order]
         sums = (np.matmul(distances, shuffled) * shuffled).sum(axis=(1, 2))
         # Equal sums may differ in their last digits, since the order of the terms does.
-        as_small += int((sums <= observed * (1 + 1e-12)).sum())
-    return (as_small + 1) / (permutations + 1)
+        beyond += [(sums <= observed * (1 + 1e-12)).sum(), (sums >= observed * (1 - 1e-12)).sum()]
+    return float(min(1, 2 * (beyond.min() + 1) / (permutations + 1)))
