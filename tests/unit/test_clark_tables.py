@@ -23,7 +23,9 @@ def relations_frame():
     frame = frame.assign(**{name: 0.5 + 0.011 * k + 0.05 * frame.index for k, name in enumerate(numbers)})
     frame = frame.assign(head=2, direction=["dependent_to_head", "head_to_dependent"] * 2 + ["dependent_to_head"])
     frame = frame.assign(baseline_offset=[1, -1, 0, 2, -3], margin=0.1, margin_ci_low=0.0, margin_ci_high=0.2)
-    return frame.assign(tested_margin=0.08, p_value=[1e-9, 0.01, 0.04, np.nan, 0.5], unit="documents", units=[37, 30, 9, 8, 7])
+    return frame.assign(
+        tested_margin=0.08, smallest_p=0.01, p_value=[0.01, 0.01, 0.04, np.nan, 0.5], unit="documents", units=[37, 30, 9, 8, 7]
+    )
 
 
 def table_1(frame, random=None, label=REAL):
@@ -34,10 +36,12 @@ def table_1(frame, random=None, label=REAL):
 
 
 def test_table_1_has_the_papers_rows_in_its_order_with_their_published_values():
-    table = table_1(relations_frame()).frame
+    result = table_1(relations_frame())
+    table = result.frame
     assert table["relation"].tolist() == ["all", "det", "auxpass"]
     # p is corrected over the rows of this table; auxpass is untested.
     assert table["p_holm"].tolist() == pytest.approx([0.04, 0.02, np.nan], nan_ok=True)
+    assert result.page["p_holm"].tolist() == ["0.04", "≤ 0.02", ""], "no exchange was as extreme as det"
     det, auxpass = (table.set_index("relation").loc[name] for name in ("det", "auxpass"))
     assert det[["accuracy", "accuracy_ci_low", "baseline_accuracy"]].tolist() == pytest.approx([0.55, 0.561, 0.594])
     assert det[["paper_head", "paper_accuracy", "paper_baseline"]].tolist() == ["8-11", 0.943, 0.517]

@@ -1,6 +1,7 @@
 """Published values of Clark et al. beside those of a run that finds exactly what was published: verdicts and claims."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -89,6 +90,7 @@ def gains(value=0.03) -> pd.DataFrame:
 
 def clustering_test(difference=0.05, p=0.0001) -> pd.DataFrame:
     values = {"within_layer": 0.24, "between_layers": 0.24 + difference, "difference": difference, "permutation_p": p}
+    values["smallest_p"] = 1e-4
     frame = around(pd.DataFrame({"quantity": list(values), "value": list(values.values())}), width=0.01, meaning="what it is")
     frame["units"] = frame["units"].astype("Int64")
     frame.loc[frame["quantity"] != "difference", ["ci_low", "ci_high", "units"]] = pd.NA
@@ -353,4 +355,15 @@ def test_the_layer_from_which_gradients_are_small_and_the_head_that_the_workflow
     ):
         tables |= {"gradient_claims": gradient_claims(ratios, 0.005, 6), "gradients": gradients(trained)}
         assert compared(tables).loc["txt_grad_layer", "ours"] == layer
+        # A head that saves a tenth of the loss of token frequencies says little about what the model uses.
+        assert compared(tables).loc["txt_grad_layer", "verdict"] == "not tested"
     assert re.search("trained here on 900 texts", claim_on(tables, "gradient of attention to")["statistic"])
+    assert re.search("so that it saves 10 %, less than 25 %", claim_on(tables, "gradient of attention to")["ours"])
+    tables["gradients"] = gradients(replace(trained, heldout_loss=2.0))
+    assert claim_on(tables, "gradient of attention to")["verdict"] == "does not hold"
+
+
+def test_p_of_permutations_is_a_bound_where_none_is_as_extreme(tables):
+    for p, words in ((1e-4, "p ≤ 0.0001"), (3e-4, "p = 0.0003")):
+        tables["clustering_test"] = clustering_test(p=p)
+        assert claim_on(tables, "heads of one layer")["ours"].partition("labels: ")[2].startswith(words)

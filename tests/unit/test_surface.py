@@ -209,7 +209,7 @@ def test_layers_without_an_effect_are_undecided_although_documents_decide_which_
         np.fill_diagonal(distances, 0)
         within, between = layer_means(distances.copy(), labels)
         values = {"within_layer": within, "between_layers": between, "difference": between - within}
-        values["permutation_p"] = permutation_p(distances, labels, 199, seed)
+        values |= {"permutation_p": permutation_p(distances, labels, 199, seed), "smallest_p": 2 / 200}
         table = pd.DataFrame(values.items(), columns=["quantity", "value"]).assign(unit="documents", units=40)
         table = table.assign(ci_low=table["value"] - 1e-3, ci_high=table["value"] + 1e-3)
         verdicts += [claim.verdict for claim in layer_claims(table)]

@@ -5,7 +5,6 @@ Imports nothing heavy, since the workflow reads the declarations at every start.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from attention_atlas.methods.head_measures import (
@@ -23,7 +22,7 @@ from attention_atlas.methods.head_measures import (
     null_of,
     one_per_value,
 )
-from attention_atlas.models.card import TRAINED_HERE
+from attention_atlas.models.card import weak_predictor
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,12 +85,6 @@ _GAIN = Measure(
     about="chosen_relation",
     shares=("relation_accuracy", "relation_margin"),
 )
-LEAST_GAIN = 0.25
-"""Share of the loss of token frequencies that a language-model head must save for its losses to show what a head is used for.
-
-A convention: BERT-base saves about four fifths (perplexity 3.99: Devlin et al. 2019, Table 6).
-"""
-
 _CAUSAL = Measure(
     "causal_effect",
     "Change in loss on words of the head's first relation when it is masked, minus that on matched words",
@@ -103,25 +96,10 @@ _CAUSAL = Measure(
 )
 
 
-def weak_predictor(table: pd.DataFrame) -> str:
-    """Why effects on the loss say little about heads, if the language-model head saves less than `LEAST_GAIN`; else empty.
-
-    Only a head that the workflow trained has the loss of token frequencies beside its own
-    (`models.language_models.HeadFacts.words`).
-    """
-    described = str(next(iter(table["language_model"].dropna()), ""))
-    trained = re.match(rf"(.* {TRAINED_HERE}) on .*\(held-out loss ([\d.]+), unigram ([\d.]+) nats\)", described)
-    if trained is None:
-        return ""
-    loss, unigram = float(trained[2]), float(trained[3])
-    saved = 1 - loss / unigram
-    if saved >= LEAST_GAIN:
-        return ""
-    return (
-        f"The {trained[1]} hardly predicts words by their context: its held-out loss is {loss:.2f} nats, that of "
-        f"token frequencies {unigram:.2f}, so that it saves {100 * saved:.0f} %, less than {100 * LEAST_GAIN:.0f} %. "
-        "Effects on such a loss say little about what the model uses a head for."
-    )
+def _weak_loss(table: pd.DataFrame) -> str:
+    """Why effects on the loss say little about heads; empty if they say something."""
+    weak = weak_predictor(str(next(iter(table["language_model"].dropna()), "")))
+    return weak and f"{weak}. Effects on such a loss say little about what the model uses a head for."
 
 
 def _of_words(table: str, measure: Measure, **facts: Any) -> Source:
@@ -168,6 +146,6 @@ MEASURES = (
         CAUSAL_EFFECTS,
         _CAUSAL,
         group=EFFECT,
-        caution=Caution(CAUSAL_EFFECTS, ("language_model",), weak_predictor),
+        caution=Caution(CAUSAL_EFFECTS, ("language_model",), _weak_loss),
     ),
 )

@@ -167,7 +167,8 @@ def relation_tests(
 
     Held-out folds are not suitable: their choices depend on each other (`choosing_half`), as do the tokens of a unit.
     tested_margin: accuracy of the head minus that of the offset on the test half; p_value: random exchanges of head and offset
-    within the units of that half; p_holm: over these rows. NaN if a relation is missing from one half.
+    within the units of that half; smallest_p: if no exchange is as extreme; p_holm: over these rows. NaN if a relation is
+    missing from one half.
     """
     unit, units = gold.units.of_item, gold.units.count
     in_first = choosing_half(units, resampling.seed)
@@ -186,7 +187,7 @@ def relation_tests(
     p, p_holm = np.full((2, len(relations)), np.nan)
     p[tested] = exchange_p(differences[~in_first][:, tested], draws, resampling.seed)
     p_holm[tested] = corrected_p(p[tested], "holm", 1 / (1 + draws), LEVEL)
-    return pd.DataFrame({"tested_margin": margins, "p_value": p, "p_holm": p_holm})
+    return pd.DataFrame({"tested_margin": margins, "p_value": p, "smallest_p": 1 / (1 + draws), "p_holm": p_holm})
 
 
 def above_baseline(table: pd.DataFrame) -> Bools:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,6 +15,24 @@ from attention_atlas.io.files import write_text
 from attention_atlas.io.hub_files import MODELS, at_hand
 
 TRAINED_HERE = "trained here"  # in the description of a language-model head, in tables: the workflow trained it
+LEAST_GAIN = 0.25
+"""Share of the loss of token frequencies that a language-model head must save for its losses to show what heads are used for.
+
+A convention: BERT-base saves about four fifths (perplexity 3.99: Devlin et al. 2019, Table 6).
+"""
+
+
+def weak_predictor(described: str) -> str:
+    """Why the loss of a language-model head (`models.language_models.HeadFacts.words`) says little, if it saves less than
+    `LEAST_GAIN`; else empty. Only a head that the workflow trained has the loss of token frequencies beside its own.
+    """
+    trained = re.match(rf"(.*{TRAINED_HERE}) on .*\(held-out loss ([\d.]+), unigram ([\d.]+) nats\)", described)
+    if trained is None or (saved := 1 - float(trained[2]) / float(trained[3])) >= LEAST_GAIN:
+        return ""
+    return (
+        f"The {trained[1]} hardly predicts words by their context: its held-out loss is {trained[2]} nats, that of "
+        f"token frequencies {trained[3]}, so that it saves {100 * saved:.0f} %, less than {100 * LEAST_GAIN:.0f} %"
+    )
 
 
 @dataclass(frozen=True)

@@ -148,9 +148,9 @@ CLAIM_COLUMNS = tuple("claim ours verdict statistic value side threshold ci_low 
 VERDICT_NOTE = (
     "A claim holds if the whole interval of its statistic lies on the claim's side of the threshold, does not hold if it lies "
     "on the other side, and is undecided if it contains the threshold, or where a permutation test that it names is not "
-    "significant. It is not tested if there is no interval, such as where the run lacks a part of it. Intervals resample the "
-    "unit that the table names. A claim about several tasks, types or layers is represented by the one that decides it; "
-    "“this run” has them all."
+    "significant. It is not tested if there is no interval, such as where the run lacks a part of it or a model that is good "
+    "enough. Intervals resample the unit that the table names. A claim about several tasks, types or layers is represented by "
+    "the one that decides it; “this run” has them all."
 )
 
 

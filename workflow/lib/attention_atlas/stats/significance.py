@@ -20,6 +20,11 @@ def mcnemar(before: npt.NDArray[np.bool_], after: npt.NDArray[np.bool_]) -> Floa
     return np.minimum(1.0, 2 * binom.cdf(np.minimum(lost, won), lost + won, 0.5))
 
 
+def p_in_words(p: float, smallest: float) -> str:
+    """p of a permutation test with its sign: ≤ if it is the `smallest` that the number of draws allows."""
+    return f"{'≤' if p <= smallest * (1 + 1e-9) else '='} {p:.2g}"
+
+
 def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
     """Student's interval of the mean of independent values, such as differences between two methods by document.
 

@@ -16,10 +16,11 @@ from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dependency_scoring import ALL, DEPENDENT_TO_HEAD, DIRECTIONS, Gold, Scores
 from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, interval_of_mean
 from attention_atlas.methods.options import Options
-from attention_atlas.models.card import TRAINED_HERE
+from attention_atlas.models.card import TRAINED_HERE, weak_predictor
 from attention_atlas.published.compare import NO, QUALITATIVE, Claim, Measured, all_hold
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half
 from attention_atlas.stats.intervals import LEVEL, level_of_parts
+from attention_atlas.stats.significance import p_in_words
 from attention_atlas.studies.clark2019.probe_scores import ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS, RANDOM
 
 BROAD_ENTROPY = 3.8
@@ -220,20 +221,23 @@ def _layers_shown(identifier: str, surface: pd.DataFrame) -> Any:
 
 def gradient_claims(table: pd.DataFrame, gradients: pd.DataFrame) -> Iterator[Claim]:
     """The claim of section 3.2 on Figure 3: from layer 5 of 12 on, or the same share of another depth, [SEP] hardly changes
-    the loss. Where the workflow trained the masked-LM head of the `gradients`, it is named.
+    the loss. Where the workflow trained the masked-LM head of the `gradients`, it is named; it is not tested with a head that
+    hardly predicts (`weak_predictor`).
     """
     if table.empty:
         return
     head = str(gradients["mlm_head"].iloc[0])
     statistic = "mean gradient to [SEP] in layer {} over the largest layer mean"
     statistic += f", with a masked-LM {head}" if TRAINED_HERE in head else ""
-    rows = table.rename(columns={"ratio": "value"}).iterrows()
+    weak = weak_predictor(head)
+    rows = table.assign(value=table["ratio"], **({"ci_low": np.nan, "ci_high": np.nan} if weak else {})).iterrows()
     parts = [claim_of(row, "", "", statistic.format(row["layer"]), SMALL_GRADIENT, False) for _, row in rows]
     statement = (
         f"in layers {table['layer'].min()} to {table['layer'].max()} the gradient of attention to [SEP] is very small: less "
         "than a tenth (our threshold) of its largest layer mean"
     )
-    yield all_hold(statement, f"Ratios {', '.join(f'{ratio:.2f}' for ratio in table['ratio'])}", parts)
+    ratios = f"Ratios {', '.join(f'{ratio:.2f}' for ratio in table['ratio'])}"
+    yield all_hold(statement, f"{ratios}. {weak}" if weak else ratios, parts)
 
 
 def first_small_layer(table: pd.DataFrame) -> str:
@@ -359,7 +363,8 @@ def layer_claims(table: pd.DataFrame) -> Iterator[Claim]:
     rows = table.set_index("quantity")
     p, within, between = (rows.loc[name, "value"] for name in ("permutation_p", "within_layer", "between_layers"))
     statement = "heads of one layer are more similar than heads of different layers"
-    ours = f"Within a layer {within:.3f}, between layers {between:.3f} nats per token; permutation of layer labels: p = {p:.2g}"
+    permuted = f"permutation of layer labels: p {p_in_words(p, rows.loc['smallest_p', 'value'])}"
+    ours = f"Within a layer {within:.3f}, between layers {between:.3f} nats per token; {permuted}"
     statistic = "mean Jensen-Shannon divergence between layers minus that within a layer, nats per token"
     claim = claim_of(rows.loc["difference"], statement, ours, statistic, 0, True)
     yield replace(claim, is_significant=bool(p < 1 - LEVEL))

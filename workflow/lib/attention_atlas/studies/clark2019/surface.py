@@ -194,6 +194,7 @@ def clusters(
     stress = np.sqrt(((divergences - pdist(layout)) ** 2).sum() / (divergences**2).sum())
     quantities = {"stress": float(stress), "within_layer": within, "between_layers": between, "difference": between - within}
     quantities["permutation_p"] = permutation_p(matrix, labels, options["permutations"], seed)
+    quantities["smallest_p"] = 2 / (options["permutations"] + 1)
     means = [layer_means(block, labels) for block in sums]
     differences = np.array([[of_layers - of_layer] for of_layer, of_layers in means])
     low, high = bootstrap_ratio(differences, tokens[:, None], resamples, seed)

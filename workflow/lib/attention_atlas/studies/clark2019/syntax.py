@@ -22,6 +22,7 @@ from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives,
 from attention_atlas.models.card import Card
 from attention_atlas.stats.held_out import Resampling, folds_of, heldout
 from attention_atlas.stats.intervals import bootstrap_ratio
+from attention_atlas.stats.significance import p_in_words
 from attention_atlas.stats.simultaneous import holm
 from attention_atlas.studies.clark2019.claims import noop_frame, relation_claims_frame
 from attention_atlas.studies.clark2019.maps import ChosenHeads, relation_weights
@@ -131,7 +132,13 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     # Corrected over the rows of this table, whatever further rows the table of relations has (setting `min_count`).
     tested = frame["p_value"].notna()
     frame.loc[tested, "p_holm"] = holm(frame.loc[tested, "p_value"].to_numpy(np.float64))
-    frame = frame.drop(columns="p_value")
+    # The smallest possible p of a row, with the correction of the row.
+    smallest = frame["smallest_p"] * frame["p_holm"] / frame["p_value"]
+    p = [
+        p_in_words(*pair).removeprefix("= ") if pd.notna(pair[0]) else ""
+        for pair in zip(frame["p_holm"], smallest, strict=True)
+    ]
+    frame = frame.drop(columns=["p_value", "smallest_p"])
     if random is not None:
         control = random[["relation", *_RANDOM]].rename(columns={name: f"random_{name}" for name in _RANDOM})
         frame = frame.merge(control, how="left", on="relation").astype({"random_layer": "Int64", "random_head": "Int64"})
@@ -149,6 +156,7 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     page = frame.assign(
         best=[f"{row.layer}-{row.head}" for row in frame.itertuples()],
         interval=[f"{100 * row.accuracy_ci_low:.1f} to {100 * row.accuracy_ci_high:.1f}" for row in frame.itertuples()],
+        p_holm=p,
         direction=frame["direction"].map({"dependent_to_head": "dep → head", "head_to_dependent": "head → dep"}),
         **{name: 100 * frame[name].astype(float) for name in percent},
     )[list(columns)]
@@ -156,9 +164,9 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     notes = [
         f"Interval: bootstrap over {frame['units'].max()} {unit} with the head fixed. Baseline: best fixed offset. p: "
         f"permutation test of the head against the offset, both chosen on one half of the {unit} and compared on the other "
-        "(tested_margin in the file), Holm-corrected over the rows of this table."
+        "(tested_margin in the file), Holm-corrected over the rows of this table; ≤: no exchange was as extreme."
         + ("" if random is None else " Random weights: the same selection among the heads of a model with random weights."),
         "The paper prints 82.5 / 40.5 for auxpass; in the authors' notebook the head has 94.1 and 82.5 is its baseline.",
     ]
-    formats = dict.fromkeys(percent, ".1f") | {"baseline_offset": "+d", "p_holm": ".2g", "n": "d"}
+    formats = dict.fromkeys(percent, ".1f") | {"baseline_offset": "+d", "n": "d"}
     return Table(frame, notes, page, columns, formats)
