@@ -129,7 +129,8 @@ def slowly(maps: np.ndarray, word: list[int], mode: str) -> np.ndarray:
     groups = units(word)
     columns = np.stack([maps.astype(np.float64)[..., group].sum(axis=-1) for group in groups], axis=-1)
     reduce = {"mean": np.mean, "max": np.max, "first": lambda rows, axis: rows[..., 0, :]}[mode]
-    return np.stack([reduce(columns[..., group, :], axis=-2) for group in groups], axis=-2)
+    rows = np.stack([reduce(columns[..., group, :], axis=-2) for group in groups], axis=-2)
+    return rows / rows.sum(axis=-1, keepdims=True) if mode == "max" and len(groups) < len(word) else rows
 
 
 @st.composite

@@ -161,6 +161,7 @@ def test_predictions_are_in_the_order_of_the_tokens_by_each_word_mode():
     # Pieces: x | a1 a2 | y. The first piece of a looks at x, the second, harder, at y.
     example = Example(0, "s", (0,) * 4, (0,) * 4, tuple("xaay"), (0, 1, 1, 2), ("x", "aa", "y"), {})
     maps = np.zeros((1, 1, 4, 4))
+    maps[..., [0, 3], 0] = 1
     maps[0, 0, 1, 0], maps[0, 0, 2, 3], maps[0, 0, 1, 3] = 0.4, 0.9, 0.1
     picked, _ = predict([example], [cached(example, maps)], ("mean", "first", "max"), None)
     assert {mode: int(picked[1, 0, 0, 0]) for mode, picked in picked.items()} == {"mean": 3, "first": 1, "max": 3}

@@ -59,7 +59,7 @@ def to_words(maps: npt.NDArray[np.floating], word: Sequence[int], mode: str = "m
     """Reduce maps over word pieces to maps over words (Clark et al. 2019, section 4.1).
 
     Attention to a word is the sum over its tokens. Attention from a word is the mean over its tokens, so that rows still sum
-    to 1; or, as the published code does by default, the row of its first token; or the maximum.
+    to 1; or, as the published code does by default, the row of its first token; or the maximum, divided by the row's sum.
 
     `maps`: [..., n, n], row = query token. Returns [..., m, m] in float32, m = words and special tokens.
     """
@@ -75,7 +75,8 @@ def to_words(maps: npt.NDArray[np.floating], word: Sequence[int], mode: str = "m
     if mode == "first":
         return np.ascontiguousarray(columns[..., starts, :])
     if mode == "max":
-        return np.maximum.reduceat(columns, starts, axis=-2)
+        largest: npt.NDArray[np.float32] = np.maximum.reduceat(columns, starts, axis=-2)
+        return largest / largest.sum(axis=-1, keepdims=True)
     sizes = np.diff(np.append(starts, len(word))).astype(np.float32)
     sums: npt.NDArray[np.float32] = np.add.reduceat(columns, starts, axis=-2)
     sums /= sizes[:, None]
