@@ -23,6 +23,7 @@ def relations_frame():
     frame = frame.assign(**{name: 0.5 + 0.011 * k + 0.05 * frame.index for k, name in enumerate(numbers)})
     frame = frame.assign(head=2, direction=["dependent_to_head", "head_to_dependent"] * 2 + ["dependent_to_head"])
     frame = frame.assign(baseline_offset=[1, -1, 0, 2, -3], margin=0.1, margin_ci_low=0.0, margin_ci_high=0.2)
+    frame = frame.assign(runner_up="9-9", runner_up_accuracy=0.4, gap_ci_low=-0.01, gap_ci_high=0.03)
     return frame.assign(
         tested_margin=0.08, smallest_p=0.01, p_value=[0.01, 0.01, 0.04, np.nan, 0.5], unit="documents", units=[37, 30, 9, 8, 7]
     )
@@ -47,6 +48,11 @@ def test_table_1_has_the_papers_rows_in_its_order_with_their_published_values():
     assert det[["paper_head", "paper_accuracy", "paper_baseline"]].tolist() == ["8-11", 0.943, 0.517]
     published = ["paper_accuracy", "paper_baseline", "notebook_accuracy", "notebook_baseline"]
     assert auxpass[published].tolist() == [0.825, 0.405, 0.941, 0.825]
+    # All relations of the run count, those without a row as well; the row of all words does not.
+    same = relations_frame().assign(layer=[1, 1, 1, 2, 1])
+    result = table_1(same)
+    assert result.frame["also_first_for"].tolist() == ["dep, det, null", "dep, null", ""]
+    assert result.page.loc[1, ["runner_up", "runner_up_accuracy", "gap"]].tolist() == ["9-9", 40, "-1.0 to 3.0"]
     # Universal Dependencies: their further relations follow; cc is in the notebook alone.
     frame = relations_frame().replace({"relation": {"dep": "obj", "auxpass": "cc", "null": "amod"}})
     table = table_1(frame, label=replace(REAL, converted=True)).frame

@@ -59,7 +59,14 @@ def test_in_sample_and_heldout_accuracies_are_those_of_loops():
         margin = right - scores.offsets[chosen, offsets.argmax()]
         assert row.margin == pytest.approx(margin.mean())
         sizes = np.bincount(sentence, minlength=23).astype(float)
-        for name, values in (("accuracy_ci", right), ("heldout_ci", np.array(held, float)), ("margin_ci", margin)):
+        # The best of the other heads, whatever the direction of the first.
+        others = [(counts[d, a, b], a, b, d) for d, a, b in np.ndindex(SHAPE) if (a, b) != (layer, head)]
+        hits, a, b, d = max(others)
+        assert (row.runner_up, row.runner_up_direction) == (f"{a + 1}-{b + 1}", DIRECTIONS[d])
+        assert (row.runner_up_accuracy, row.gap) == pytest.approx((hits / row.n, row.accuracy - hits / row.n))
+        gap = right - scores.heads[chosen, d, a, b]
+        intervals = {"accuracy_ci": right, "heldout_ci": np.array(held, float), "margin_ci": margin, "gap_ci": gap}
+        for name, values in intervals.items():
             ends = bootstrap_ratio(np.bincount(sentence, values, minlength=23), sizes, 200, 3)
             assert [getattr(row, f"{name}_low"), getattr(row, f"{name}_high")] == pytest.approx([float(end) for end in ends]), (
                 name

@@ -39,15 +39,17 @@ _NORMAL = 1.96
 class _Candidates(NamedTuple):
     """Relations with enough words, with choices on the first half and counts of words on the second.
 
-    offsets [relation], directions [relation, head]: index of the best one; lows: [relation, head] lower end of the margin's
-    interval, -inf if it is not positive; right: [unit, relation, head] words that the head gets right; offset_right, words:
-    [unit, relation] those that the offset gets right, and all.
+    offsets [relation], directions [relation, head]: index of the best one; lows: [relation, head] lower end of the
+    interval of the words gained, -inf if none is; is_first: [relation, head] whether no head is right more often; right: [unit,
+    relation, head] words that the head gets right; offset_right, words: [unit, relation] those that the offset gets right, and
+    all.
     """
 
     relations: list[str]
     offsets: Ints
     directions: Ints
     lows: Floats
+    is_first: Bools
     right: Floats
     offset_right: Floats
     words: Floats
@@ -56,17 +58,19 @@ class _Candidates(NamedTuple):
 def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Resampling) -> pd.DataFrame:
     """Up to five relations of every head, best first, columns `HEAD_RELATIONS`.
 
-    The first half of the units ranks relations for each head by the lower end of the 95 % interval of their margin
-    (choice_low): the accuracy of the head in its better direction minus that of the best fixed offset on that half. Only
-    relations with a positive margin, 20 words, and two units in each half are chosen. All other columns are from the second
-    half: margin with bootstrap over units, p by random exchanges of head and offset within units, and q (Benjamini and
-    Hochberg) over the relations of the same rank of all heads. A head without a relation has one row, relation `NONE`.
+    The first half of the units ranks relations for each head by choice_low, the lower end of the 95 % interval of the words
+    gained: those that the head gets right in its better direction minus those that the best fixed offset on that half does.
+    Relations of which it is the best of all heads (as in Table 1) come before others, if this end is above 0. Only relations
+    with words gained, 20 words, and two units in each half are chosen. All other columns are from the second half:
+    margin (words gained per word) with bootstrap over units, p by random exchanges of head and offset within units, and q
+    (Benjamini and Hochberg) over the relations of the same rank of all heads. A head without a relation has one row, relation
+    `NONE`.
     """
     heads = scores.heads.shape[-1]
     candidates = _candidates(scores, gold, options, gold.units, resampling.seed)
     frames = []
     # [rank, head] index of the relation at each rank, -1 if a head has none; ties go to the more frequent relation.
-    order = np.argsort(-candidates.lows, axis=0, kind="stable")[:_RANKS]
+    order = np.lexsort((-candidates.lows, ~candidates.is_first | (candidates.lows <= 0)), axis=0)[:_RANKS]
     relations = np.where(np.isfinite(np.take_along_axis(candidates.lows, order, axis=0)), order, -1)
     for rank, chosen in enumerate(relations, start=1):
         head = np.flatnonzero(chosen >= 0)
@@ -103,31 +107,35 @@ def _candidates(scores: Scores, gold: Gold, options: Options, all_units: Units, 
         by_unit = in_unit @ head_right[tokens].reshape(len(tokens), -1).astype(np.float64)
         offsets_by_unit = in_unit @ offsets_right[tokens].astype(np.float64)
         offset = int(offsets_by_unit[~second].sum(axis=0).argmax())
-        margins = (by_unit - offsets_by_unit[:, [offset]])[~second]
-        low = _lower_ends(margins, size[~second]).reshape(len(DIRECTIONS), heads)
+        gained = (by_unit - offsets_by_unit[:, [offset]])[~second]
+        low = _lower_ends(gained, size[~second]).reshape(len(DIRECTIONS), heads)
         direction = low.argmax(axis=0)
+        counts = by_unit[~second].sum(axis=0).reshape(scores.heads.shape[1:])
+        is_first = np.arange(heads) == np.ravel_multi_index(best_head(counts)[1:], counts.shape[1:])
         right = by_unit[second].reshape(-1, len(DIRECTIONS), heads)[:, direction, np.arange(heads)]
-        rows.append((relation, offset, direction, low.max(axis=0), right, offsets_by_unit[second, offset], size[second]))
-    relations, offsets, directions, lows, rights, offset_rights, words = zip(*rows, strict=True) if rows else [()] * 7
+        of_offset = offsets_by_unit[second, offset]
+        rows.append((relation, offset, direction, low.max(axis=0), is_first, right, of_offset, size[second]))
+    relations, offsets, directions, lows, firsts, rights, offset_rights, words = zip(*rows, strict=True) if rows else [()] * 8
     count, tested = len(rows), int(second.sum())
     return _Candidates(
         list(relations),
         np.array(offsets, dtype=np.intp),
         np.array(directions, dtype=np.intp).reshape(count, heads),
         np.array(lows, dtype=np.float64).reshape(count, heads),
+        np.array(firsts, dtype=bool).reshape(count, heads),
         np.array(rights, dtype=np.float64).reshape(count, tested, heads).swapaxes(0, 1),
         *(np.array(counts, dtype=np.float64).reshape(count, tested).T for counts in (offset_rights, words)),
     )
 
 
 def _lower_ends(differences: Floats, words: Floats) -> Floats:
-    """[column] lower end of the 95 % interval of a margin, by its standard error over units; -inf if it is not positive."""
+    """[column] lower end of the 95 % interval of words gained, by their standard error over units; -inf if none is."""
     present = words > 0
-    margins = differences.sum(axis=0) / words.sum()
-    residuals = (differences - margins * words[:, None])[present]
+    gained = differences.sum(axis=0)
+    residuals = (differences - gained / words.sum() * words[:, None])[present]
     clusters = len(residuals)
-    errors = np.sqrt((residuals**2).sum(axis=0) * clusters / (clusters - 1)) / words.sum()
-    return np.where(margins > 0, margins - _NORMAL * errors, -np.inf)
+    errors = np.sqrt((residuals**2).sum(axis=0) * clusters / (clusters - 1))
+    return np.where(gained > 0, gained - _NORMAL * errors, -np.inf)
 
 
 def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Options, resampling: Resampling) -> pd.DataFrame:

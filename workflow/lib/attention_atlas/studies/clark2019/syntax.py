@@ -20,7 +20,7 @@ from attention_atlas.methods import dependency_scoring as scoring
 from attention_atlas.methods.head_relations import head_relations, relation_tests
 from attention_atlas.methods.options import AS_PUBLISHED, Options, alternatives, options_of
 from attention_atlas.models.card import Card
-from attention_atlas.stats.held_out import Resampling, folds_of, heldout
+from attention_atlas.stats.held_out import Resampling, best_head, folds_of, heldout
 from attention_atlas.stats.intervals import bootstrap_ratio
 from attention_atlas.stats.significance import p_in_words
 from attention_atlas.stats.simultaneous import holm
@@ -75,7 +75,8 @@ def relations_frame(
     scores: scoring.Scores, gold: scoring.Gold, options: Options, min_count: int, resampling: Resampling
 ) -> pd.DataFrame:
     """`best_heads` with intervals (bootstrap over units with the head fixed) and `relation_tests`; heldout_accuracy,
-    heldout_baseline: head or offset chosen on the other folds of units; units: how many have the relation.
+    heldout_baseline: head or offset chosen on the other folds of units; runner_up: the best other head; gap: accuracy minus
+    its accuracy; units: how many have the relation.
     """
     best = scoring.best_heads(scores, gold, options, min_count)
     folds = folds_of(gold.units.count, resampling.folds, resampling.seed)[gold.units.of_item]
@@ -84,13 +85,19 @@ def relations_frame(
         chosen = gold.tokens_of(row.relation, options)
         units, fold = replace(gold.units, of_item=gold.units.of_item[chosen]), folds[chosen]
         right, offset_right = (answers[chosen] for answers in scores.of(row.relation))
-        of_head = right[:, scoring.DIRECTIONS.index(row.direction), row.layer - 1, row.head - 1]
+        of_head = 1.0 * right[:, scoring.DIRECTIONS.index(row.direction), row.layer - 1, row.head - 1]
         of_offset = offset_right[:, options.offsets.index(row.baseline_offset)]
         held, held_offset = heldout(right, fold), heldout(offset_right, fold, lambda counts: (int(counts.argmax()),))
-        columns = np.stack([of_head, held, of_head.astype(np.float64) - of_offset], axis=1).astype(np.float64)
+        counts = right.sum(axis=0)
+        counts[:, row.layer - 1, row.head - 1] = -1
+        direction, layer, head = best_head(counts)
+        runner_up = right[:, direction, layer, head]
+        columns = np.stack([of_head, held, of_head - of_offset, of_head - runner_up], axis=1)
         low, high = bootstrap_ratio(units.sums(columns), units.sizes()[:, None], resampling.resamples, resampling.seed)
         values = {"margin": columns[:, 2].mean(), "heldout_accuracy": held.mean(), "heldout_baseline": held_offset.mean()}
-        for number, name in enumerate(("accuracy_ci", "heldout_ci", "margin_ci")):
+        values |= {"runner_up": f"{layer + 1}-{head + 1}", "runner_up_direction": scoring.DIRECTIONS[direction]}
+        values |= {"runner_up_accuracy": runner_up.mean(), "gap": columns[:, 3].mean()}
+        for number, name in enumerate(("accuracy_ci", "heldout_ci", "margin_ci", "gap_ci")):
             values |= {f"{name}_low": low[number], f"{name}_high": high[number]}
         rows.append(values | {"unit": units.name, "units": int((units.sizes() > 0).sum())})
     return pd.concat([best, pd.DataFrame(rows), relation_tests(scores, gold, options, best["relation"], resampling)], axis=1)
@@ -130,6 +137,11 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
         names += [name for name in relations.index if name not in scoring.PAPER_RELATIONS]
     frame = relations.loc[names].reset_index(drop=True).drop(columns=["heldout_ci_low", "heldout_ci_high"], errors="ignore")
     # Corrected over the rows of this table, whatever further rows the table of relations has (setting `min_count`).
+    single = dependencies[dependencies["relation"] != scoring.ALL]
+    frame["also_first_for"] = [
+        ", ".join(single.query("layer == @layer and head == @head and relation != @name")["relation"])
+        for name, layer, head in frame[["relation", "layer", "head"]].itertuples(index=False)
+    ]
     tested = frame["p_value"].notna()
     frame.loc[tested, "p_holm"] = holm(frame.loc[tested, "p_value"].to_numpy(np.float64))
     # The smallest possible p of a row, with the correction of the row.
@@ -146,7 +158,13 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     frame["relations_are"] = "converted" if labels["dependencies"].converted else "annotated"
     columns = {
         **{"relation": "Relation", "n": "n", "best": "Head", "direction": "Direction", "accuracy": "Accuracy %"},
-        **{"interval": "95 % interval", "heldout_accuracy": "Held-out %"},
+        **{
+            "interval": "95 % interval",
+            "runner_up": "Runner-up",
+            "runner_up_accuracy": "Runner-up %",
+            "gap": "Gap, 95 % interval",
+        },
+        **{"also_first_for": "Also first for", "heldout_accuracy": "Held-out %"},
         **({} if random is None else {"random_heldout_accuracy": "Random weights, held-out %"}),
         **{"baseline_accuracy": "Baseline %", "baseline_offset": "Offset", "p_holm": "p (Holm)"},
         **{"paper_head": "Paper: head", "paper_accuracy": "Paper: accuracy %", "paper_baseline": "Paper: baseline %"},
@@ -156,13 +174,16 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     page = frame.assign(
         best=[f"{row.layer}-{row.head}" for row in frame.itertuples()],
         interval=[f"{100 * row.accuracy_ci_low:.1f} to {100 * row.accuracy_ci_high:.1f}" for row in frame.itertuples()],
+        gap=[f"{100 * low:.1f} to {100 * high:.1f}" for low, high in frame[["gap_ci_low", "gap_ci_high"]].to_numpy()],
         p_holm=p,
         direction=frame["direction"].map({"dependent_to_head": "dep → head", "head_to_dependent": "head → dep"}),
         **{name: 100 * frame[name].astype(float) for name in percent},
     )[list(columns)]
     unit = frame["unit"].iloc[0]
     notes = [
-        f"Interval: bootstrap over {frame['units'].max()} {unit} with the head fixed. Baseline: best fixed offset. p: "
+        f"Interval: bootstrap over {frame['units'].max()} {unit} with the head fixed. Runner-up: the best "
+        "other head; gap: interval of the difference, with both heads fixed. If it contains 0, either may be the better one. "
+        "Also first for: all further relations that the run scores. Baseline: best fixed offset. p: "
         f"permutation test of the head against the offset, both chosen on one half of the {unit} and compared on the other "
         "(tested_margin in the file), Holm-corrected over the rows of this table; ≤: no exchange was as extreme."
         + ("" if random is None else " Random weights: the same selection among the heads of a model with random weights."),
