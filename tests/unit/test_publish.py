@@ -41,7 +41,7 @@ def built(folder, licence=""):
             else:
                 shown = CANARY if name in artifact.text_files else "drawn"
                 path.write_text(f"<h1>A</h1>\n<nav aria-label='Files and sources'>x</nav>{shown}", encoding="utf-8")
-    tested = ["a claim", "x", "undecided", "mean | share", 1.0, "above", 0.0, -1.0, 3.0, 0.95, 30, "documents"]
+    tested = ["a claim", "x", "undecided", "mean | share", 1.0, "above", 0.0, -1.0, 3.0, 0.95, 30, "documents", "paper"]
     claims = pd.DataFrame([tested], columns=list(CLAIM_COLUMNS))
     value = dict.fromkeys(COLUMNS, "") | {"item": "Table 1", "quantity": "accuracy", "published": 34.5, "ours": 34.5}
     values = pd.DataFrame([value | {"verdict": "match"}], columns=list(COLUMNS))

@@ -25,7 +25,9 @@ def test_values_claims_and_obstacles_are_counted_by_study():
     first = comparison_of(match=["", ""], differs=[""], not_comparable=["other hardware", "another model", "other hardware"])
     comparisons = {"a2019": first, "b2020": comparison_of(not_computed=["not measured"] * 2, not_comparable=["another model"])}
     rows = [["x", "1", "holds"], ["y", "2", "does not hold"], ["z", "3", "not tested"], ["w", "4", "undecided"]]
-    tested = pd.DataFrame(rows, columns=CLAIMS[1:4]).reindex(columns=CLAIMS[1:])
+    tested = pd.DataFrame([*rows, ["v", "5", "holds"]], columns=CLAIMS[1:4]).reindex(columns=CLAIMS[1:])
+    # The last claim is none of the paper's, and not counted.
+    tested["source"] = ["paper"] * 4 + ["added"]
     values, all_claims = comparison(comparisons, False), claims({"a2019": tested}, False)
     summary = scoreboard(values.frame, all_claims.frame, False).frame.set_index("study")
     by_verdict = [verdict.replace(" ", "_") for verdict in VERDICTS]

@@ -13,6 +13,7 @@ from attention_atlas.published.compare import (
     Claim,
     Measured,
     all_hold,
+    claim_frame,
     verdict,
 )
 from attention_atlas.published.values import Number, Published
@@ -115,3 +116,9 @@ def test_the_verdict_is_where_the_interval_lies_and_needs_the_second_test(low, h
 def test_a_claim_about_several_things_is_as_good_as_its_worst_part(parts, verdict, shown):
     whole = all_hold("all", "ours", parts)
     assert (whole.statement, whole.ours, whole.verdict, whole.value) == ("all", "ours", verdict, shown)
+
+
+def test_claims_that_the_paper_does_not_make_come_last():
+    frame = claim_frame([replace(CLAIM, statement="a", of_paper=False), replace(CLAIM, statement="b"), CLAIM])
+    assert frame[["claim", "source"]].to_numpy().tolist() == [["b", "paper"], ["heads gain", "paper"], ["a", "added"]]
+    assert all_hold("all", "ours", [replace(CLAIM, of_paper=False)]).of_paper is False

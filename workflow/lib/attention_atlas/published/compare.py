@@ -143,14 +143,17 @@ def intervals(frame: pd.DataFrame) -> list[str | None]:
 
 # --- claims -------------------------------------------------------------------------------------------------------------
 
-CLAIM_COLUMNS = tuple("claim ours verdict statistic value side threshold ci_low ci_high level n unit".split())
-"""`side` of the threshold, above or below, is that on which the interval of a claim that holds lies."""
+CLAIM_COLUMNS = tuple("claim ours verdict statistic value side threshold ci_low ci_high level n unit source".split())
+"""`side` of the threshold, above or below, is that on which the interval of a claim that holds lies; `source`: `paper`, or
+`ADDED` for claims that it does not make."""
+ADDED = "added"
 VERDICT_NOTE = (
     "A claim holds if the whole interval of its statistic lies on the claim's side of the threshold, does not hold if it lies "
     "on the other side, and is undecided if it contains the threshold, or where a permutation test that it names is not "
     "significant. It is not tested if there is no interval, such as where the run lacks a part of it or a model that is good "
     "enough. Intervals resample the unit that the table names. A claim about several tasks, types or layers is represented by "
-    "the one that decides it; “this run” has them all."
+    "the one that decides it; “this run” has them all. Source “added”: controls and claims of others, which the paper does not "
+    "make; they come last and are not counted as claims of the papers."
 )
 
 
@@ -160,7 +163,7 @@ class Claim:
 
     ours: what this run measured, in words; value and interval: NaN where they cannot be computed; n: independent units of the
     interval, whose coverage is `level`. is_significant: False if a further two-sided test that the claim needs finds no
-    difference from the threshold; it is then undecided.
+    difference from the threshold; it is then undecided. of_paper: False for a control or a claim that the paper does not make.
     """
 
     statement: str
@@ -175,6 +178,7 @@ class Claim:
     above: bool = True
     level: float = LEVEL
     is_significant: bool = True
+    of_paper: bool = True
 
     @property
     def is_tested(self) -> bool:
@@ -220,10 +224,12 @@ def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
 
 
 def claim_frame(claims: Iterable[Claim]) -> pd.DataFrame:
-    """Claims as a frame, columns `CLAIM_COLUMNS`."""
+    """Claims as a frame, columns `CLAIM_COLUMNS`; those of the paper come first."""
     rows = [
-        vars(claim) | {"claim": claim.statement, "verdict": claim.verdict, "side": "above" if claim.above else "below"}
-        for claim in claims
+        vars(claim)
+        | {"claim": claim.statement, "verdict": claim.verdict, "side": "above" if claim.above else "below"}
+        | {"source": "paper" if claim.of_paper else ADDED}
+        for claim in sorted(claims, key=lambda claim: not claim.of_paper)
     ]
     return pd.DataFrame(rows, columns=list(CLAIM_COLUMNS)).astype({"n": "Int64"})
 
@@ -238,7 +244,7 @@ def claim_table(frame: pd.DataFrame) -> Table:
 
 def claim_page(frame: pd.DataFrame) -> pd.DataFrame:
     """Claims as they are shown: with the interval, and the threshold with its side, as texts."""
-    first = [name for name in ("study", "verdict", "claim", "ours", "statistic", "value") if name in frame]
+    first = [name for name in ("study", "source", "verdict", "claim", "ours", "statistic", "value") if name in frame]
     sides = zip(frame["side"], frame["threshold"], strict=True)
     return frame[first].assign(
         interval=intervals(frame),

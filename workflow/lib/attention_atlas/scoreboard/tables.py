@@ -14,6 +14,7 @@ import pandas as pd
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.tables import with_columns
 from attention_atlas.published.compare import (
+    ADDED,
     CLAIM_COLUMNS,
     COLUMNS,
     DOES_NOT_HOLD,
@@ -122,7 +123,10 @@ def _compared(generated: bool) -> str:
 
 
 def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
-    """One row for each study, and one for all of them; columns `SUMMARY`. Verdicts add up to all values."""
+    """One row for each study, and one for all of them; columns `SUMMARY`. Verdicts add up to all values, and to all claims of
+    the papers.
+    """
+    claims = claims[claims["source"] != ADDED]
     rows = []
     for study in [*dict.fromkeys(values["study"]), "all"]:
         study_values = values if study == "all" else values[values["study"] == study]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -279,7 +280,8 @@ def _scores(disabling: pd.DataFrame, gains: pd.DataFrame, tasks: int) -> Iterato
     heads = disabling[disabling["unit"] == "heads"]
     for choice, (statement, statistic) in statements.items():
         columns = {f"{choice}_delta": "value", f"{choice}_ci_low": "ci_low", f"{choice}_ci_high": "ci_high"}
-        yield from _of_parts(statement, heads.rename(columns=columns), f"{statistic}, {POINTS}", 1)
+        for claim in _of_parts(statement, heads.rename(columns=columns), f"{statistic}, {POINTS}", 1):
+            yield replace(claim, of_paper=choice == "best")
     gains = gains[gains["metric"] != "f1"]
     some = f" ({len(gains)} of {tasks} tasks trained from random weights)" if len(gains) < tasks else ""
     statement = f"Fine-tuning from pre-trained weights beats random weights in every task (Table 1){some}"

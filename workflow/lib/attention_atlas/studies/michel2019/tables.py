@@ -290,7 +290,7 @@ def claims_of(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[C
             f"{TITLES[name]}: published code ranks heads as the paper's definition does "
             f"(Spearman above {_LEAST_AGREEMENT} for each)",
             f"{correlations}; heads are ordered by: {definition}",
-            [_claim(row, "", "", f"{statistic}, {row.part}", _LEAST_AGREEMENT) for row in rows],
+            [_claim(row, "", "", f"{statistic}, {row.part}", _LEAST_AGREEMENT, of_paper=False) for row in rows],
         )
     if "figure5" in frames:
         yield from _training_claims(frames["training_statistics"], frames["figure5"])
@@ -321,6 +321,7 @@ def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame) -> Itera
             f"{heads * LEVEL:.1f} expected by chance (p = {chance:.2g}); adjusted for all heads {adjusted}",
             "largest absolute change in BLEU over heads, simultaneous interval",
             TOLERATED,
+            of_paper=False,
         )
         raised, lowered = int((rows["delta"] > 0).sum()), int((rows["delta"] < 0).sum())
         yield _claim(
@@ -348,7 +349,8 @@ def _correlation_claims(table: pd.DataFrame) -> Iterator[Claim]:
             if row.second_data == SAME_FILE:
                 low, high, ours = np.nan, np.nan, f"{ours}; no interval: the second data are {SAME_FILE}, not another corpus"
             unit = "heads (and examples of both corpora)"
-            yield Claim(f"{TITLES[name]}: {statement}", ours, statistic, row.value, low, high, row.heads, unit)
+            words, ends = (f"{TITLES[name]}: {statement}", ours, statistic), (row.value, low, high)
+            yield Claim(*words, *ends, row.heads, unit, of_paper=row is every)
 
 
 def _pruning_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:
@@ -383,6 +385,7 @@ def _pruning_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:
             f"{max(random):.1f}{'' if len(random) > 1 else '; an interval needs two random orders'}",
             f"mean of the pruning curve minus that of random orders, {POINT[name]}s; interval predicts a further random order",
             unit="random orders",
+            of_paper=False,
         )
     statistic = "minus encoder-decoder attention: difference of the means of two pruning curves, BLEU points"
     by_kind = frames["figure4"].groupby("kind", sort=False)
@@ -423,9 +426,11 @@ def _rows(statistics: pd.DataFrame, statistic: str, experiment: str = "", part: 
     return list(statistics[chosen].itertuples())
 
 
-def _claim(row: Any, statement: str, ours: str, statistic: str, threshold: float = 0.0, unit: str = "") -> Claim:
+def _claim(
+    row: Any, statement: str, ours: str, statistic: str, threshold: float = 0.0, unit: str = "", of_paper: bool = True
+) -> Claim:
     interval, unit = (row.value, row.ci_low, row.ci_high), unit or UNITS[METRICS[row.experiment]]
-    return Claim(statement, ours, statistic, *interval, int(row.n), unit, threshold, level=row.level)
+    return Claim(statement, ours, statistic, *interval, int(row.n), unit, threshold, level=row.level, of_paper=of_paper)
 
 
 def in_words(value: float, low: float, high: float) -> str:

@@ -279,7 +279,8 @@ def all_claims(results: Results) -> Iterator[Claim]:
         ("above_random_encoder", "probes of a model with random layers in F1"),
     ):
         if values := {str(task): float(value) for task, value in last[column].dropna().items()}:
-            yield every_task(results, column, f"Probes beat {beaten}", "difference of F1", values)
+            claim = every_task(results, column, f"Probes beat {beaten}", "difference of F1", values)
+            yield replace(claim, of_paper=False)
 
 
 def order_by_expected_layers(results: Results, stages: Stages, place: str) -> Iterator[Claim]:
