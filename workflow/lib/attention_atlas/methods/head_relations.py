@@ -36,19 +36,18 @@ _LEAST, _RANKS = 20, 5
 _NORMAL = 1.96
 
 
-class _Candidates(NamedTuple):
-    """Relations with enough words, with choices on the first half and counts of words on the second.
+class _Candidate(NamedTuple):
+    """A relation with enough words, with choices on the first half and counts of words on the second.
 
-    offsets [relation], directions [relation, head]: index of the best one; lows: [relation, head] lower end of the
-    interval of the words gained, -inf if none is; is_first: [relation, head] whether no head is right more often; right: [unit,
-    relation, head] words that the head gets right; offset_right, words: [unit, relation] those that the offset gets right, and
-    all.
+    direction [head]: index of the better one; low [head]: lower end of the interval of the words gained, -inf if none is;
+    is_first [head]: whether no head is right more often; right [unit, head], offset_right [unit]: words that the head or the
+    offset gets right; words [unit]: all.
     """
 
-    relations: list[str]
-    offsets: Ints
-    directions: Ints
-    lows: Floats
+    relation: str
+    offset: int
+    direction: Ints
+    low: Floats
     is_first: Bools
     right: Floats
     offset_right: Floats
@@ -67,16 +66,19 @@ def head_relations(scores: Scores, gold: Gold, options: Options, resampling: Res
     `NONE`.
     """
     heads = scores.heads.shape[-1]
-    candidates = _candidates(scores, gold, options, gold.units, resampling.seed)
+    candidates = _candidates(scores, gold, gold.units, resampling.seed)
+    every = (len(candidates), int(np.prod(scores.heads.shape[2:])))
+    lows = np.reshape([candidate.low for candidate in candidates], every)
+    is_first = np.reshape([candidate.is_first for candidate in candidates], every).astype(bool)
     frames = []
     # [rank, head] index of the relation at each rank, -1 if a head has none; ties go to the more frequent relation.
-    order = np.lexsort((-candidates.lows, ~candidates.is_first | (candidates.lows <= 0)), axis=0)[:_RANKS]
-    relations = np.where(np.isfinite(np.take_along_axis(candidates.lows, order, axis=0)), order, -1)
+    order = np.lexsort((-lows, ~is_first | (lows <= 0)), axis=0)[:_RANKS]
+    relations = np.where(np.isfinite(np.take_along_axis(lows, order, axis=0)), order, -1)
     for rank, chosen in enumerate(relations, start=1):
         head = np.flatnonzero(chosen >= 0)
         if len(head):
-            frame = _tested(candidates, chosen[head], head, options, resampling)
-            frame["choice_low"] = candidates.lows[chosen[head], head]
+            frame = _tested([candidates[k] for k in chosen[head]], head, options, resampling)
+            frame["choice_low"] = lows[chosen[head], head]
             frames.append(frame.assign(unit=gold.units.name, rank=rank, layer=head // heads + 1, head=head % heads + 1))
     missing = np.flatnonzero((relations < 0).all(axis=0))
     without = pd.DataFrame({"layer": missing // heads + 1, "head": missing % heads + 1})
@@ -92,7 +94,7 @@ def testing_half(units: Units, seed: int) -> Bools:
     return folds_of(units.count, 2, seed).astype(bool)
 
 
-def _candidates(scores: Scores, gold: Gold, options: Options, all_units: Units, seed: int) -> _Candidates:
+def _candidates(scores: Scores, gold: Gold, all_units: Units, seed: int) -> list[_Candidate]:
     unit, units = all_units.of_item, all_units.count
     second = testing_half(all_units, seed)
     heads = int(np.prod(scores.heads.shape[2:]))
@@ -114,18 +116,8 @@ def _candidates(scores: Scores, gold: Gold, options: Options, all_units: Units, 
         is_first = np.arange(heads) == np.ravel_multi_index(best_head(counts)[1:], counts.shape[1:])
         right = by_unit[second].reshape(-1, len(DIRECTIONS), heads)[:, direction, np.arange(heads)]
         of_offset = offsets_by_unit[second, offset]
-        rows.append((relation, offset, direction, low.max(axis=0), is_first, right, of_offset, size[second]))
-    relations, offsets, directions, lows, firsts, rights, offset_rights, words = zip(*rows, strict=True) if rows else [()] * 8
-    count, tested = len(rows), int(second.sum())
-    return _Candidates(
-        list(relations),
-        np.array(offsets, dtype=np.intp),
-        np.array(directions, dtype=np.intp).reshape(count, heads),
-        np.array(lows, dtype=np.float64).reshape(count, heads),
-        np.array(firsts, dtype=bool).reshape(count, heads),
-        np.array(rights, dtype=np.float64).reshape(count, tested, heads).swapaxes(0, 1),
-        *(np.array(counts, dtype=np.float64).reshape(count, tested).T for counts in (offset_rights, words)),
-    )
+        rows.append(_Candidate(relation, offset, direction, low.max(axis=0), is_first, right, of_offset, size[second]))
+    return rows
 
 
 def _lower_ends(differences: Floats, words: Floats) -> Floats:
@@ -138,10 +130,10 @@ def _lower_ends(differences: Floats, words: Floats) -> Floats:
     return np.where(gained > 0, gained - _NORMAL * errors, -np.inf)
 
 
-def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Options, resampling: Resampling) -> pd.DataFrame:
+def _tested(chosen: Sequence[_Candidate], head: Ints, options: Options, resampling: Resampling) -> pd.DataFrame:
     """One row for each head: its chosen relation, tested on the second half."""
-    right, words = candidates.right[:, relation, head], candidates.words[:, relation]
-    offset_right = candidates.offset_right[:, relation]
+    right = np.stack([candidate.right[:, k] for candidate, k in zip(chosen, head, strict=True)], axis=1)
+    offset_right, words = (np.stack([getattr(c, name) for c in chosen], axis=1) for name in ("offset_right", "words"))
     differences = right - offset_right
     both = np.stack([differences, right], axis=1)
     (low, accuracy_low), (high, accuracy_high) = bootstrap_ratio(both, words[:, None], resampling.resamples, resampling.seed)
@@ -150,12 +142,12 @@ def _tested(candidates: _Candidates, relation: Ints, head: Ints, options: Option
     n = words.sum(axis=0)
     return pd.DataFrame(
         {
-            "relation": np.asarray(candidates.relations, dtype=object)[relation],
-            "direction": np.asarray(DIRECTIONS, dtype=object)[candidates.directions[relation, head]],
+            "relation": [candidate.relation for candidate in chosen],
+            "direction": [DIRECTIONS[candidate.direction[k]] for candidate, k in zip(chosen, head, strict=True)],
             "n": n.astype(int),
             "units": (words > 0).sum(axis=0),
             "accuracy": right.sum(axis=0) / n,
-            "baseline_offset": np.asarray(options.offsets)[candidates.offsets[relation]],
+            "baseline_offset": [options.offsets[candidate.offset] for candidate in chosen],
             "baseline_accuracy": offset_right.sum(axis=0) / n,
             "margin": differences.sum(axis=0) / n,
             "ci_low": low,
