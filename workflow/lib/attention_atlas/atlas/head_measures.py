@@ -96,12 +96,6 @@ _CAUSAL = Measure(
 )
 
 
-def _weak_loss(table: pd.DataFrame) -> str:
-    """Why effects on the loss say little about heads; empty if they say something."""
-    weak = weak_predictor(str(next(iter(table["language_model"].dropna()), "")))
-    return weak and f"{weak}. Effects on such a loss say little about what the model uses a head for."
-
-
 def _of_words(table: str, measure: Measure, **facts: Any) -> Source:
     """The source of a measure over the words of a head's relation."""
     name = measure.name
@@ -146,6 +140,9 @@ MEASURES = (
         CAUSAL_EFFECTS,
         _CAUSAL,
         group=EFFECT,
-        caution=Caution(CAUSAL_EFFECTS, ("language_model",), _weak_loss),
+        caution=Caution(
+            *(CAUSAL_EFFECTS, ("language_model",)),
+            lambda table: weak_predictor(str(next(iter(table["language_model"].dropna()), ""))),
+        ),
     ),
 )

@@ -16,10 +16,8 @@ from attention_atlas.io.hub_files import MODELS, at_hand
 
 TRAINED_HERE = "trained here"  # in the description of a language-model head, in tables: the workflow trained it
 LEAST_GAIN = 0.25
-"""Share of the loss of token frequencies that a language-model head must save for its losses to show what heads are used for.
-
-A convention: BERT-base saves about four fifths (perplexity 3.99: Devlin et al. 2019, Table 6).
-"""
+"""Share of the loss of token frequencies that a language-model head must save for its losses to show what heads are used for: a
+convention; BERT-base saves about four fifths (perplexity 3.99: Devlin et al. 2019, Table 6)."""
 
 
 def weak_predictor(described: str) -> str:
@@ -31,7 +29,8 @@ def weak_predictor(described: str) -> str:
         return ""
     return (
         f"The {trained[1]} hardly predicts words by their context: its held-out loss is {trained[2]} nats, that of "
-        f"token frequencies {trained[3]}, so that it saves {100 * saved:.0f} %, less than {100 * LEAST_GAIN:.0f} %"
+        f"token frequencies {trained[3]}, so that it saves {100 * saved:.0f} %, less than {100 * LEAST_GAIN:.0f} %. "
+        "Such a loss says little about what the model uses heads for."
     )
 
 

@@ -123,9 +123,7 @@ def _compared(generated: bool) -> str:
 
 
 def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
-    """One row for each study, and one for all of them; columns `SUMMARY`. Verdicts add up to all values, and to all claims of
-    the papers.
-    """
+    """One row for each study, and one for all; columns `SUMMARY`: verdicts on all values, and on all claims of the papers."""
     claims = claims[claims["source"] != ADDED]
     rows = []
     for study in [*dict.fromkeys(values["study"]), "all"]:

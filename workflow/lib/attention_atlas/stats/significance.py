@@ -70,12 +70,9 @@ def against_null(values: npt.ArrayLike, null: npt.ArrayLike) -> pd.DataFrame:
     has_value = ~np.isnan(observed)
     p, q = np.full(len(observed), np.nan), np.full(len(observed), np.nan)
     # Value and draws are treated alike, so that p is exact: the centre is the median of the value and all draws.
-    p[has_value] = [_share_as_far(value, draws) for value in observed[has_value]]
+    for number in np.flatnonzero(has_value):
+        everything = np.append(draws, observed[number])
+        distance = np.abs(everything - np.median(everything))
+        p[number] = (distance >= distance[-1]).mean()
     q[has_value] = corrected_p(p[has_value], "bh", 1 / (len(draws) + 1), LEVEL)
     return pd.DataFrame({"null_low": low, "null_high": high, "p": p, "q": q})
-
-
-def _share_as_far(value: float, draws: npt.NDArray[np.float64]) -> float:
-    everything = np.append(draws, value)
-    distance = np.abs(everything - np.median(everything))
-    return float((distance >= distance[-1]).mean())

@@ -3,13 +3,8 @@
 A head is tested with paired terms: each unit (example, sentence, document) has the terms of the score without and with the
 intervention. Under the null hypothesis the two terms of a pair are exchangeable (approximate randomisation: Noreen 1989,
 Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, More accurate tests for the statistical significance of result
-differences). All heads share the exchanges, which gives the null distribution of the largest statistic over heads (Westfall
-and Young 1993, Resampling-Based Multiple Testing). Its smallest p is 1 / (draws + 1) for any number of heads; Holm and
-Bonferroni multiply that by the number of heads.
-
-The most extreme of many heads is partly extreme by chance, so its ordinary interval misses the largest true value too often.
-`largest_interval` covers at both ends: the one towards the other heads comes from simultaneous intervals of all heads,
-the far one from the interval of each alone.
+differences). All heads share the exchanges (Westfall and Young 1993, Resampling-Based Multiple Testing), so that the smallest
+adjusted p is 1 / (draws + 1) for any number of heads; Holm and Bonferroni multiply that by the number of heads.
 """
 
 from __future__ import annotations
@@ -207,7 +202,10 @@ def simultaneous_widths(deviations: Floats, level: float) -> Floats:
 
 
 def largest_interval(values: Floats, deviations: Floats, level: float) -> tuple[float, float]:
-    """Interval of the largest of several true values: [statistic] observed, deviations [statistic, draw]."""
+    """Interval of the largest of several true values: [statistic] observed, deviations [statistic, draw].
+
+    The lower end is of simultaneous intervals: the largest of several is partly so by chance.
+    """
     low = (values - simultaneous_widths(deviations, level)).max()
     return float(low), float((values + widths(deviations, level)).max())
 

@@ -296,17 +296,10 @@ def syntax_claims(relations: pd.DataFrame, table: pd.DataFrame) -> Iterator[Clai
             f"Head and offset chosen on the other half of the {tested['unit'].iloc[0]}: the head is significantly better in "
             f"{better.sum()} of {len(tested)} relations, the offset in {worse.sum()} (permutation test, Holm)"
         )
-        yield Claim(
-            statement="in most relations the best head beats the best fixed offset",
-            ours=ours,
-            statistic="share of relations whose head beats the offset (interval: from those with a significant difference)",
-            value=float((tested["tested_margin"] > 0).mean()),
-            ci_low=float(better.mean()),
-            ci_high=float(1 - worse.mean()),
-            n=len(tested),
-            unit="relations",
-            threshold=0.5,
-        )
+        statement = "in most relations the best head beats the best fixed offset"
+        statistic = "share of relations whose head beats the offset (interval: from those with a significant difference)"
+        shares = (float((tested["tested_margin"] > 0).mean()), float(better.mean()), float(1 - worse.mean()))
+        yield Claim(statement, ours, statistic, *shares, len(tested), "relations", threshold=0.5)
     for _, row in table[table["relation"] == ALL].iterrows():
         offset = relations.loc[relations["relation"] == ALL, "baseline_accuracy"]
         beside = f"; best fixed offset: {100 * offset.iloc[0]:.1f} %" if len(offset) else ""
@@ -358,10 +351,8 @@ def gain_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def layer_claims(table: pd.DataFrame) -> Iterator[Claim]:
-    """The claim of section 6 that heads of one layer are similar; undecided unless shuffled labels seldom differ as much.
-
-    The interval is of these heads over documents: without an effect of layers, it excludes 0 on one side or the other.
-    """
+    """The claim of section 6 that heads of one layer are similar; undecided unless shuffled labels seldom differ as much."""
+    # The interval is of these heads over documents: without an effect of layers, it excludes 0 on one side or the other.
     rows = table.set_index("quantity")
     p, within, between = (rows.loc[name, "value"] for name in ("permutation_p", "within_layer", "between_layers"))
     statement = "heads of one layer are more similar than heads of different layers"

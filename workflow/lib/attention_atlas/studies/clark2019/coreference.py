@@ -15,7 +15,6 @@ import pandas as pd
 from attention_atlas.attention.cache import Attention, CachedExample, RepeatedAttention, with_attention
 from attention_atlas.corpora import layers
 from attention_atlas.corpora.examples import Example, Examples
-from attention_atlas.corpora.layers import Mention
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
 from attention_atlas.methods.dependency_scoring import ALL
@@ -154,10 +153,15 @@ def task_of(example: Example, options: Options, rule: str) -> Task:
     if options["shared_heads"] == "drop":
         count = Counter(m.heads[rule] for m in mentions)
         mentions = [m for m in mentions if count[m.heads[rule]] == 1]
-    descriptions = [_describe(m, m.heads[rule], example, tags[m.heads[rule]]) for m in mentions]
+    descriptions: list[_Description] = []
     described: dict[int, list[_Description]] = {}
-    for mention, description in zip(mentions, descriptions, strict=True):
-        described.setdefault(mention.heads[rule], []).append(description)
+    for mention in mentions:
+        head, span = mention.heads[rule], example.words[mention.start : mention.stop]
+        # A head word lies outside of the span only in a faulty parse; the last word of the span stands in for it.
+        inside = head - mention.start if mention.start <= head < mention.stop else len(span) - 1
+        traits = layers.features(span, inside, tags[head], mention.entity, layers.census_names())
+        descriptions.append((" ".join(span).lower(), example.words[head].lower(), traits))
+        described.setdefault(head, []).append(descriptions[-1])
     scored_heads, types, candidates, correct = [], [], [], []
     picks: list[list[int]] = []
     for mention, description in zip(mentions, descriptions, strict=True):
@@ -180,14 +184,6 @@ def task_of(example: Example, options: Options, rule: str) -> Task:
         np.asarray(correct, dtype=bool).reshape(-1, n),
         dict(zip(BASELINES, np.asarray(picks, dtype=np.intp).reshape(-1, len(BASELINES)).T, strict=True)),
     )
-
-
-def _describe(mention: Mention, head: int, example: Example, tag: str) -> _Description:
-    span = example.words[mention.start : mention.stop]
-    # A head word lies outside of the span only in a faulty parse; the last word of the span stands in for it.
-    inside = head - mention.start if mention.start <= head < mention.stop else len(span) - 1
-    traits = layers.features(span, inside, tag, mention.entity, layers.census_names())
-    return " ".join(span).lower(), example.words[head].lower(), traits
 
 
 def _baselines(mention: _Description, head: int, allowed: list[int], described: Mapping[int, list[_Description]]) -> list[int]:

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from attention_atlas.errors import AtlasError
@@ -260,9 +259,18 @@ def figure5(
             panel = frame[frame["example"] == example]
             if panel.empty:
                 continue
-            _draw_sentence(axes, panel)
+            n = int(panel["from_position"].max())
+            marked = panel["marked"].to_numpy().reshape(n, n).astype(bool)
+            forward = panel["direction"].iloc[0] in _FORWARD
+            bold = [i for i in range(n) if (marked[i].all() if forward else marked[:, i].all())]
+            words = [shortened(word) for word in panel["from_word"].astype(str).to_numpy()[::n]]
+            weights, size = panel["weight"].to_numpy().reshape(n, n), style.SMALLEST + 0.5
+            draw_attention_lines(axes, words, weights, style.GREY, marked, style.VERMILION, bold, size=size)
             if example == frame["example"].min():
-                axes.set_title(_relation_title(str(relation), frame.iloc[0]), fontsize=7.5)
+                first, ends = frame.iloc[0], _RELATIONS.get(str(relation), ("dependents", "heads"))
+                accuracy = f", {100 * first['accuracy']:.1f} % right" if pd.notna(first["accuracy"]) else ""
+                title = f"Head {first['layer']}-{first['head']}: {relation}{accuracy}\n"
+                axes.set_title(title + " to ".join(ends if forward else ends[::-1]), fontsize=7.5)
     corpora = f"; coreference: {titles['coreference']}" if titles else ""
     return DrawnFigure(drawn, table, f"n = {table.groupby(['relation', 'example']).ngroups} sentences{corpora}")
 
@@ -270,23 +278,6 @@ def figure5(
 def _without_axes(grid: Any) -> None:
     for axes in grid.flat:
         axes.axis("off")
-
-
-def _draw_sentence(axes: Axes, panel: pd.DataFrame) -> None:
-    n = int(panel["from_position"].max())
-    marked = panel["marked"].to_numpy().reshape(n, n).astype(bool)
-    forward = panel["direction"].iloc[0] in _FORWARD
-    bold = [i for i in range(n) if (marked[i].all() if forward else marked[:, i].all())]
-    words = [shortened(word) for word in panel["from_word"].astype(str).to_numpy()[::n]]
-    weights = panel["weight"].to_numpy().reshape(n, n)
-    draw_attention_lines(axes, words, weights, style.GREY, marked, style.VERMILION, bold, size=style.SMALLEST + 0.5)
-
-
-def _relation_title(relation: str, first: pd.Series) -> str:
-    dependents, heads = _RELATIONS.get(relation, ("dependents", "heads"))
-    source, goal = (dependents, heads) if first["direction"] in _FORWARD else (heads, dependents)
-    accuracy = f", {100 * first['accuracy']:.1f} % right" if pd.notna(first["accuracy"]) else ""
-    return f"Head {first['layer']}-{first['head']}: {relation}{accuracy}\n{source} to {goal}"
 
 
 @figure(
@@ -307,7 +298,15 @@ def figure6(clustering: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFig
     heads, segments = clustering, int(surface_summary.set_index("quantity")["value"]["segments"])
     drawn, grid = page_figure(1, 2, PAGE, 3.9)
     handles = _by_behaviour(grid[0, 0], heads)
-    _by_layer(drawn, grid[0, 1], heads)
+    layers = int(heads["layer"].max())
+    # The lightest colour is still visible on white.
+    colours = ListedColormap(plt.get_cmap("viridis")(np.linspace(0, 0.9, layers)))
+    norm = BoundaryNorm(np.arange(0.5, layers + 1), layers)
+    places = heads["x"], heads["y"], 22, heads["layer"]
+    points_by_layer = grid[0, 1].scatter(*places, cmap=colours, norm=norm, linewidth=0.3, edgecolors="white")
+    ticks = range(1, layers + 1, max(1, layers // 12))
+    drawn.colorbar(points_by_layer, ax=grid[0, 1], label=style.LAYER, ticks=ticks, pad=0.02)
+    grid[0, 1].set_title("By layer")
     for axes in grid[0]:
         axes.set_aspect("equal", adjustable="datalim")
         axes.set(xlabel="MDS axis 1 (nats per token)", ylabel="MDS axis 2 (nats per token)")
@@ -334,14 +333,3 @@ def _by_behaviour(axes: Axes, heads: pd.DataFrame) -> list[Line2D]:
     axes.scatter(marked["x"], marked["y"], s=60, facecolors="none", edgecolors=style.BLACK, linewidths=0.9)
     axes.set_title("By behaviour")
     return handles
-
-
-def _by_layer(figure: Figure, axes: Axes, heads: pd.DataFrame) -> None:
-    layers = int(heads["layer"].max())
-    # The lightest colour is still visible on white.
-    colours = ListedColormap(plt.get_cmap("viridis")(np.linspace(0, 0.9, layers)))
-    norm = BoundaryNorm(np.arange(0.5, layers + 1), layers)
-    places = heads["x"], heads["y"], 22, heads["layer"]
-    points = axes.scatter(*places, cmap=colours, norm=norm, linewidth=0.3, edgecolors="white")
-    figure.colorbar(points, ax=axes, label=style.LAYER, ticks=range(1, layers + 1, max(1, layers // 12)), pad=0.02)
-    axes.set_title("By layer")

@@ -133,7 +133,22 @@ def _by_class(
     masked_batch: Sequence[MaskedExample],
     card: ModelCard,
 ) -> dict[tuple[str, str], Floats]:
-    columns, queries = _classes(batch, masked_batch, card)
+    """(rows, measure) -> [example, target, layer, head], as in `segment_gradients`."""
+    # Tokens of each class [batch, target, n], and queries [batch, n]: those predicted, and all; as 0 and 1.
+    longest = max(len(e.input_ids) for e in batch)
+    columns = np.zeros((len(batch), len(TARGETS), longest), np.float32)
+    predicted, everywhere = np.zeros((2, len(batch), longest), np.float32)
+    for row, (example, masked) in enumerate(zip(batch, masked_batch, strict=True)):
+        n = len(example.input_ids)
+        classes = token_classes(example.tokens, card.cls, card.sep)
+        # Token classes go by spelling; whether a token is special comes from the alignment with words.
+        special = np.asarray(example.word) == SPECIAL
+        # The paper has no class of [CLS]: it counts among the other tokens, too.
+        is_other = ~(classes.sep | classes.punct)
+        columns[row, :, :n] = np.stack([classes.sep & special, classes.cls & special, classes.punct & ~special, is_other])
+        everywhere[row, :n] = 1
+        predicted[row, :n] = masked.chosen
+    queries = {PREDICTED: predicted, ALL_ROWS: everywhere}
     rows = torch.from_numpy(np.stack(list(queries.values()), axis=1)).to(maps[0].device)  # [batch, set of rows, n]
     by_column = torch.from_numpy(columns).to(maps[0].device)
     sizes = columns.sum(axis=-1)[..., None]  # [batch, target, 1]
@@ -158,26 +173,6 @@ def _by_class(
         before, last = stacked[ALL_ROWS, measure][:, :, :-1], stacked[PREDICTED, measure][:, :, -1:]
         stacked[REACHABLE, measure] = np.concatenate([before, last], axis=2)
     return stacked
-
-
-def _classes(
-    batch: Sequence[Example], masked_batch: Sequence[MaskedExample], card: ModelCard
-) -> tuple[npt.NDArray[np.float32], dict[str, npt.NDArray[np.float32]]]:
-    """Tokens of each class [batch, target, n], and queries [batch, n]: those predicted, and all; as 0 and 1."""
-    longest = max(len(e.input_ids) for e in batch)
-    columns = np.zeros((len(batch), len(TARGETS), longest), np.float32)
-    predicted, everywhere = np.zeros((2, len(batch), longest), np.float32)
-    for row, (example, masked) in enumerate(zip(batch, masked_batch, strict=True)):
-        n = len(example.input_ids)
-        classes = token_classes(example.tokens, card.cls, card.sep)
-        # Token classes go by spelling; whether a token is special comes from the alignment with words.
-        special = np.asarray(example.word) == SPECIAL
-        # The paper has no class of [CLS]: it counts among the other tokens, too.
-        is_other = ~(classes.sep | classes.punct)
-        columns[row, :, :n] = np.stack([classes.sep & special, classes.cls & special, classes.punct & ~special, is_other])
-        everywhere[row, :n] = 1
-        predicted[row, :n] = masked.chosen
-    return columns, {PREDICTED: predicted, ALL_ROWS: everywhere}
 
 
 def claims_frame(values: Floats, units: Units, resamples: int, seed: int) -> pd.DataFrame:

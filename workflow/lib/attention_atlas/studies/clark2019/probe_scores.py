@@ -91,14 +91,8 @@ def correct_words(
 ) -> dict[str, int]:
     """Words of a sentence and those with the right head, without punctuation and with it (_all), and of words at ROOT."""
     right, words, root = picked == heads, ~punctuation, heads == 0
-    return {
-        "words": int(words.sum()),
-        "right": int(right[words].sum()),
-        "words_all": len(right),
-        "right_all": int(right.sum()),
-        "roots": int(root.sum()),
-        "right_roots": int(right[root].sum()),
-    }
+    counts = {"words": words.sum(), "right": right[words].sum(), "words_all": len(right), "right_all": right.sum()}
+    return {name: int(count) for name, count in (counts | {"roots": root.sum(), "right_roots": right[root].sum()}).items()}
 
 
 def _summarised(frame: pd.DataFrame, resamples: int, seed: int) -> Iterator[dict[str, Any]]:

@@ -85,24 +85,19 @@ def surface(
     frame = mean_frame(by_measure, units, resamples, seed)
     summary = {"segments": len(lengths), "mean_tokens": np.mean(lengths), "shortest": min(lengths), "longest": max(lengths)}
     summary["uniform_entropy"] = np.log(lengths).mean()
+    means = []
+    for (option, setting, measure), of_option in by_option.items():
+        stacked = np.stack(of_option)
+        if (valid := ~np.isnan(stacked[:, 0, 0])).any():
+            rows = head_rows(stacked[valid].mean(axis=0), "value")
+            means.append(rows.assign(option=option, setting=setting, measure=measure))
     return {
         "surface": frame,
-        "options": _options_frame(by_option),
+        "options": pd.concat(means, ignore_index=True)[["option", "setting", "measure", "layer", "head", "value"]],
         "summary": pd.DataFrame(summary.items(), columns=["quantity", "value"]),
         "claims": claim_statistics(by_measure, units, resamples, seed),
         "weights": pd.DataFrame(columns=["kind"]) if drawn is None else figure1_weights(drawn, frame, figure1_heads),
     }
-
-
-def _options_frame(by_option: dict[tuple[str, str, str], list[Floats]]) -> pd.DataFrame:
-    frames = []
-    for (option, setting, measure), values in by_option.items():
-        stacked = np.stack(values)
-        valid = ~np.isnan(stacked[:, 0, 0])
-        if valid.any():
-            means = head_rows(stacked[valid].mean(axis=0), "value")
-            frames.append(means.assign(option=option, setting=setting, measure=measure))
-    return pd.concat(frames, ignore_index=True)[["option", "setting", "measure", "layer", "head", "value"]]
 
 
 def claim_statistics(by_measure: Mapping[str, Sequence[Floats]], units: Units, resamples: int, seed: int) -> pd.DataFrame:

@@ -137,11 +137,9 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
         names += [name for name in relations.index if name not in scoring.PAPER_RELATIONS]
     frame = relations.loc[names].reset_index(drop=True).drop(columns=["heldout_ci_low", "heldout_ci_high"], errors="ignore")
     # Corrected over the rows of this table, whatever further rows the table of relations has (setting `min_count`).
-    single = dependencies[dependencies["relation"] != scoring.ALL]
-    frame["also_first_for"] = [
-        ", ".join(single.query("layer == @layer and head == @head and relation != @name")["relation"])
-        for name, layer, head in frame[["relation", "layer", "head"]].itertuples(index=False)
-    ]
+    firsts = dependencies[dependencies["relation"] != scoring.ALL].groupby(["layer", "head"])["relation"].agg(list).to_dict()
+    places = frame[["relation", "layer", "head"]].itertuples(index=False)
+    frame["also_first_for"] = [", ".join(r for r in firsts.get(tuple(place), []) if r != name) for name, *place in places]
     tested = frame["p_value"].notna()
     frame.loc[tested, "p_holm"] = holm(frame.loc[tested, "p_value"].to_numpy(np.float64))
     # The smallest possible p of a row, with the correction of the row.
