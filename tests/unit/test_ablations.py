@@ -82,6 +82,9 @@ def test_conditions_change_the_heads_of_their_types(types):
             assert [layer for layer, _ in condition.heads] == [layer for layer, _ in type_heads]
             assert len(set(condition.heads)) == len(type_heads)
             assert (condition.drawn_from != "others") or not set(condition.heads) & set(type_heads)
+    for draw in range(1, 6):
+        together = [head for c in row_conditions if (c.drawn_from, c.draw) == ("permuted", draw) for head in c.heads]
+        assert sorted(together) == sorted(types), "a permutation gives each head one type"
     assert any(c.drawn_from == "others" for c in row_conditions)
     # Rows change the types that the paper names.
     published, words = load_published("guan2020"), {DENSE: "Dense", DIAGONAL: "Diagonal", VERTICAL: "Vertical"}
@@ -111,7 +114,9 @@ def test_other_heads_and_permuted_types_are_drawn_evenly():
     counts = Counter(head for seed in range(300) for heads in ablations.other_sets(((0, 5),), 6, 1, seed) for _, head in heads)
     assert sorted(counts) == [0, 1, 2, 3, 4]
     assert chisquare(list(counts.values())).pvalue > 0.001
-    permuted = Counter(ablations.permuted_sets(((0, 0), (0, 1), (1, 2)), 4, 3000, 0))
+    types = dict.fromkeys([(0, 0), (0, 1), (1, 2)], DENSE) | dict.fromkeys([(0, 2), (0, 3), (1, 0), (1, 1), (1, 3)], DIAGONAL)
+    permutations = ablations.permuted_types(types, 3000, 0)
+    permuted = Counter(ablations.heads_of(permutation, (DENSE,)) for permutation in permutations)
     assert len(permuted) == comb(4, 2) * 4, "the heads of the type themselves as well"
     assert chisquare(list(permuted.values())).pvalue > 0.001
 

@@ -39,7 +39,7 @@ class Condition(NamedTuple):
     """One evaluation of a row (its number), under a definition of a sentence: the (layer, head) from 0 to change, and how.
 
     drawn_from: type (the heads of the row's types, draw 0), others (as many other heads of the same layers, the control) or
-    permuted (those that have the types after a permutation within each layer, the null distribution).
+    permuted (those that have the type after a permutation of all types within each layer, the null distribution).
     """
 
     row: int
@@ -101,21 +101,25 @@ def conditions(
     """Every row under every definition of a sentence, for the heads of its types, for random sets of other heads of the same
     layers, and, where it prunes one type, for permutations of the types. types: (layer, head) from 0 -> type.
     """
-    random_sets, permutations = settings["random_sets"], settings["permutations"]
+    permutations = permuted_types(types, settings["permutations"], seed)
     row_conditions = []
     for row in ROWS:
-        type_heads = tuple(sorted(head for head, name in types.items() if name in row.types))
+        type_heads = heads_of(types, row.types)
         sets = [("type", 0, type_heads)]
-        sets += [("others", n, heads) for n, heads in enumerate(other_sets(type_heads, heads_a_layer, random_sets, seed), 1)]
+        others = other_sets(type_heads, heads_a_layer, settings["random_sets"], seed)
+        sets += [("others", n, heads) for n, heads in enumerate(others, 1)]
         if row.number in PRUNED.values():
-            permuted = permuted_sets(type_heads, heads_a_layer, permutations, seed)
-            sets += [("permuted", n, heads) for n, heads in enumerate(permuted, 1)]
+            sets += [("permuted", n, heads_of(permuted, row.types)) for n, permuted in enumerate(permutations, 1)]
         row_conditions += [
             Condition(row.number, sentences, *drawn, plan_of(drawn[2], row.action, settings["renormalise"]))
             for sentences in sentences_of(row, settings["sentences"])
             for drawn in sets
         ]
     return row_conditions
+
+
+def heads_of(types: Mapping[tuple[int, int], str], names: Sequence[str]) -> Heads:
+    return tuple(sorted(head for head, name in types.items() if name in names))
 
 
 def other_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[Heads]:
@@ -127,33 +131,25 @@ def other_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[
         return []
     changed = set(heads)
     others = {layer: [head for head in range(heads_a_layer) if (layer, head) not in changed] for layer in sizes}
-    generator = _generator(heads, seed)
     if math.prod(math.comb(len(others[layer]), size) for layer, size in sizes.items()) <= count:
         by_layer = ([tuple((layer, head) for head in c) for c in combinations(others[layer], n)] for layer, n in sizes.items())
         return [tuple(head for layer_heads in chosen for head in layer_heads) for chosen in product(*by_layer)]
+    generator = np.random.default_rng([seed, *(number for pair in heads for number in pair)])
     sets: dict[Heads, None] = {}
     while len(sets) < count:
-        sets[_drawn(sizes, others, generator)] = None
+        drawn = {layer: sorted(generator.choice(others[layer], size, replace=False)) for layer, size in sizes.items()}
+        sets[tuple((layer, int(head)) for layer, chosen in drawn.items() for head in chosen)] = None
     return list(sets)
 
 
-def permuted_sets(heads: Heads, heads_a_layer: int, count: int, seed: int) -> list[Heads]:
-    """Heads that have the types of `heads` after random permutations of the types within each layer."""
-    sizes, generator = Counter(layer for layer, _ in heads), _generator(heads, seed + 1)
-    all_heads = dict.fromkeys(sizes, range(heads_a_layer))
-    return [_drawn(sizes, all_heads, generator) for _ in range(count)] if heads else []
-
-
-def _generator(heads: Heads, seed: int) -> np.random.Generator:
-    return np.random.default_rng([seed, *(number for pair in heads for number in pair)])
-
-
-def _drawn(sizes: Mapping[int, int], drawn_from: Mapping[int, Sequence[int]], generator: np.random.Generator) -> Heads:
-    return tuple(
-        (layer, int(head))
-        for layer, size in sizes.items()
-        for head in sorted(generator.choice(drawn_from[layer], size, replace=False))
-    )
+def permuted_types(types: Mapping[tuple[int, int], str], count: int, seed: int) -> list[dict[tuple[int, int], str]]:
+    """The types of all heads after random permutations within each layer; the rows of all types share them."""
+    generator, layers = np.random.default_rng(seed), sorted({layer for layer, _ in types})
+    by_layer = [[head for head in sorted(types) if head[0] == layer] for layer in layers]
+    return [
+        {head: types[heads[k]] for heads in by_layer for head, k in zip(heads, generator.permutation(len(heads)), strict=True)}
+        for _ in range(count)
+    ]
 
 
 def plan_of(heads: Heads, action: Action, renormalise: bool) -> Plan:
