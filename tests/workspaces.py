@@ -48,7 +48,7 @@ runs:
       resamples: 100
       probes: {epochs: 1, seeds: [0, 1], random_models: []}
       clustering: {permutations: 99, blocks: 4}
-    guan2020: {resamples: 100, fits: 3, ablations: {random_sets: 1, permutations: 0}}
+    guan2020: {resamples: 100, fits: 3, sets: 2, ablations: {random_sets: 1, permutations: 0}}
     michel2019:
       resamples: 100
       beams: 2

@@ -13,7 +13,14 @@ from attention_atlas.attention.cache import CachedExample
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods import head_types
 from attention_atlas.methods.head_types import DEFAULT, FEATURES, TYPES, UNNAMED, alternatives, feature_of_cells, fits
-from attention_atlas.studies.guan2020.types import HALVES, consistent_in_all, halved_labels, pairwise_agreement
+from attention_atlas.studies.guan2020.types import (
+    HALVES,
+    Features,
+    consistent_in_all,
+    halved_labels,
+    pairwise_agreement,
+    stability,
+)
 
 # Mass on special tokens, near, far.
 PLANTED = dict(zip(TYPES, [(0.1, 0.1, 0.8), (0.45, 0.1, 0.45), (0.9, 0.05, 0.05), (0.1, 0.8, 0.1)], strict=True))
@@ -153,3 +160,18 @@ def test_planted_types_are_stable_and_others_are_not(halve):
     assert consistent_in_all(labels, head_types.clusters(features, 4, 0)[0], 4) == 1
     noise = np.random.default_rng(0).random((6, *features.shape))
     assert pairwise_agreement(halved_labels(noise, halve, 4, 5, 0), 4).mean() < 0.9
+
+
+def test_the_interval_of_stability_is_that_of_a_further_set_of_halves():
+    """One set of halves says little about heads without clusters."""
+    noise = np.random.default_rng(0).random((4, 2, 6, 8, 21)).astype(np.float32)
+    options, further = head_types.FeatureOptions(), []
+    row = stability({"squad": Features(noise)}, options, 3, 12, 0).set_index("halved").loc["heads"]
+    values = Features(noise).by_example(options)
+    reference, _ = head_types.clusters(values.mean(axis=0), 4, 0)
+    for seed in range(100, 160, 3):
+        further.append(consistent_in_all(halved_labels(values, "heads", 4, 3, seed), reference, 4))
+    assert min(further) < row["consistent_in_all"] < max(further)
+    inside = [row["consistent_in_all_ci_low"] <= share <= row["consistent_in_all_ci_high"] for share in further]
+    assert np.mean(inside) >= 0.8
+    assert row["consistent_in_all_ci_high"] - row["consistent_in_all_ci_low"] < 1.5 * np.ptp(further)

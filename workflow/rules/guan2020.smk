@@ -41,7 +41,7 @@ use rule measured as guan2020_head_types with:
     resources:
         **guan2020.map_resources("questions", 120, stored=4 * 4 * 21 * 6),
     params:
-        **guan2020.parameters("types:head_types", "method", "fits", "perplexity", "seed", options="features"),
+        **guan2020.parameters("types:head_types", "method", "fits", "sets", "perplexity", "seed", options="features"),
         features=compared_features,
         model=lambda wildcards: guan2020.base_model(wildcards.run),
         limit=guan2020.bounded("questions", "samples"),

@@ -68,19 +68,19 @@ _SCORES_NOTE = (
 )
 def table1(stability: pd.DataFrame) -> Table:
     """Share of heads that keep their cluster when random halves of the heads, or of the inputs, are clustered (Guan et al.
-    2020, Table 1). Pairwise: over all pairs of fits, clusters matched by the Hungarian method. In all: in every fit, compared
-    with all data. The paper does not say which of these readings it reports.
+    2020, Table 1). In all: in every fit of a set, compared with all data ("consistent on all models" in the paper). Pairwise:
+    over all pairs of fits. Means over sets of fits; 95 % interval of one set.
     """
     published = load_published("guan2020")
-    values = [_number(printed(published, "Table 1", "pairwise", model=name)) / 100 for name in stability["model"]]
+    values = [_number(printed(published, "Table 1", "consistent_in_all", model=name)) / 100 for name in stability["model"]]
     frame = stability.assign(paper_stability=values)
     note = (
         "Examples: questions, of each the first window, or pairs of sentences. None of the paper's values (BERT-large) is a "
-        "whole number of its 384 heads, but a mean over pairs need not be one."
+        "whole number of its 384 heads, as a mean over pairs need not be."
     )
     names = {"pairwise": "Pairwise", "consistent_in_all": "In all", "paper_stability": "Paper"}
-    formats = dict.fromkeys(("pairwise", "consistent_in_all", "paper_stability"), ".2%")
-    formats |= dict.fromkeys(("fits", "heads", "examples"), "d")
+    names |= {f"consistent_in_all_ci_{end}": f"In all, {end}" for end in ("low", "high")}
+    formats = dict.fromkeys(names, ".2%") | dict.fromkeys(("fits", "sets", "heads", "examples"), "d")
     page = frame.assign(model=frame["model"].replace(MODEL_TITLES))
     return Table(frame, [note], page, names, formats)
 
@@ -433,7 +433,9 @@ def types_matter(drops: Floats, permuted: Floats) -> list[Claim]:
             ours if number >= fewest else f"{ours}; {fewest} are needed (setting permutations)",
             "F1 drop of the type - mean F1 drop of permutations, percentage points; interval simultaneous for all types, and "
             "to 0 or beyond if another type deviates more, to the other side",
-            *(float(value[row] * scale) for value in (observed, low, high)),
+            float(observed[row] * scale),
+            float(low[row] * scale),
+            float(high[row] * scale),
             number,
             "permutations of the types within layers",
         )
