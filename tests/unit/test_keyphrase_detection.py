@@ -69,6 +69,26 @@ def test_statistics_of_words_are_those_counted_by_hand():
     assert table[4:6, -3:].tolist() == [[0, 0, 0], [1, 1, 1]], "a full stop; A at the beginning of the second text"
 
 
+def test_heads_that_follow_position_frequency_and_form_are_no_keyphrase_heads():
+    """Two heads respond to the statistics of words, as keyphrases do; the third to keyphrases as well."""
+    decided = np.zeros((2, 20, 3), dtype=bool)
+    for seed in range(20):
+        generator = np.random.default_rng(seed)
+        documents = np.repeat(np.arange(40), generator.integers(30, 90, 40))
+        statistics = generator.normal(size=(len(documents), 3))
+        key = generator.random(len(documents)) < expit(statistics @ [1, 1, 0] - 1.5)
+        attention = np.exp(0.5 * statistics[:, :1]) + np.maximum(statistics[:, 1:2], 0) * [1, 2, 0.5] + 0.5
+        attention *= generator.gamma(2, 0.5, attention.shape) * np.where(key, 1.3, 1.0)[:, None] ** [0, 0, 1]
+        attention /= np.bincount(documents)[documents, None]
+        expected = detection.expected_attention(attention, statistics, documents, 5)
+        for control, values in enumerate((attention, attention - expected)):
+            by_document = [detection.relative_attention(values[documents == k].T, key[documents == k]) for k in range(40)]
+            decided[control, seed] = detection.mean_rows_of_heads(np.stack(by_document)[:, None], 300, seed)["adjusted_low"] > 0
+    assert decided[0].all(), "without the control"
+    assert decided[1, :, :2].any(axis=1).sum() <= 4
+    assert decided[1, :, 2].mean() > 0.9
+
+
 def test_heads_are_ranked_by_calibrated_cross_entropy():
     table = ranking()
     assert table.index[-1] == 4

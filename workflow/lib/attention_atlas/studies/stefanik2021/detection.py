@@ -20,11 +20,11 @@ from scipy.optimize import minimize
 from scipy.special import expit, softmax
 from sklearn.dummy import DummyClassifier
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import SplineTransformer, StandardScaler
 
 from attention_atlas.attention.cache import Attention
 from attention_atlas.corpora.examples import Examples
@@ -79,7 +79,7 @@ def detection(
     scores["word_statistics"] = heldout_regression(statistics, key, documents, fit)
     return {
         "words": table.assign(**scores),
-        "relative_attention": relative_rows(table, card, resamples, seed),
+        "relative_attention": relative_rows(table, card, statistics, folds, resamples, seed),
         "head_ranking": head_ranking(features, key, documents, calibrated, card.heads),
         "logistic_regression": coefficient_rows(features, key, documents, fit, card.heads),
         "detectors": detector_rows(scores, key, documents),
@@ -128,20 +128,40 @@ def features_of(words: pd.DataFrame, card: Card, reduction: str) -> Floats:
     return words[_feature_names(card.layers, card.heads, reduction)].to_numpy(np.float64)
 
 
-def relative_rows(words: pd.DataFrame, card: Card, resamples: int, seed: int) -> pd.DataFrame:
+def relative_rows(words: pd.DataFrame, card: Card, statistics: Floats, folds: int, resamples: int, seed: int) -> pd.DataFrame:
     """Relative attention of each head by each reduction, mean over documents.
 
     adjusted_low, adjusted_high: 95 % intervals that are simultaneous for all heads, by random signs of the documents.
+    controlled: relative attention beyond what `word_statistics` predict, with such intervals.
     """
-    key, places_by_document = words["key"].to_numpy(), words.groupby("record", sort=False).indices.values()
-    tables = []
+    key, tables = words["key"].to_numpy(), []
+    places_by_document = words.groupby("record", sort=False).indices.values()
     for reduction in REDUCTIONS:
-        features = features_of(words, card, reduction)
-        by_document = np.stack([relative_attention(features[places].T, key[places]) for places in places_by_document])
-        rows = mean_rows_of_heads(by_document.reshape(-1, card.layers, card.heads), resamples, seed)
+        received = features_of(words, card, reduction)
+        expected = expected_attention(received, statistics, pd.factorize(words["record"])[0], folds)
+        rows, controlled = (
+            mean_rows_of_heads(by_document.reshape(-1, card.layers, card.heads), resamples, seed)
+            for values in (received, received - expected)
+            for by_document in [np.stack([relative_attention(values[at].T, key[at]) for at in places_by_document])]
+        )
         rows.insert(0, "reduction", reduction)
-        tables.append(rows.assign(unit=DOCUMENTS))
+        ends = {f"controlled_{end}": controlled[f"adjusted_{end}"] for end in ("low", "high")}
+        tables.append(rows.assign(unit=DOCUMENTS, controlled=controlled["value"], **ends))
     return pd.concat(tables, ignore_index=True)
+
+
+def expected_attention(features: Floats, statistics: Floats, documents: Ints, folds: int) -> Floats:
+    """[word, head] attention that words receive by their `word_statistics` alone, fitted to words of other documents.
+
+    Additive splines of the statistics, fitted to attention in units of its mean over the document.
+    """
+    means = pd.DataFrame(features).groupby(documents).transform("mean").to_numpy() + 1e-12
+    expected = np.empty_like(features)
+    for training, heldout in splits_of(documents, folds):
+        model = make_pipeline(SplineTransformer(extrapolation="linear"), LinearRegression())
+        model.fit(statistics[training], (features / means)[training])
+        expected[heldout] = model.predict(statistics[heldout])
+    return expected * means
 
 
 def relative_attention(received: Floats, key: npt.ArrayLike) -> Floats:

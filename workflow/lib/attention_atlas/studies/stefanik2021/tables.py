@@ -82,15 +82,22 @@ def _of_mean(table: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 def _relative_attention(table: pd.DataFrame) -> Claim:
     heads = table[table["reduction"] == "mean"]
-    low, high = heads["adjusted_low"].to_numpy(), heads["adjusted_high"].to_numpy()
-    more, less = int((low > 0).sum()), int((high < 0).sum())
+    more, less, raw_more, raw_less = (
+        int((sign * heads[f"{name}_{end}"] > 0).sum())
+        for name in ("controlled", "adjusted")
+        for sign, end in ((1, "low"), (-1, "high"))
+    )
     # The intervals are simultaneous for all heads, so their ends bound the largest value.
-    value, least, most = (100 * float(values.max()) for values in (heads["value"], low, high))
+    columns = ("controlled", "controlled_low", "controlled_high")
     return Claim(
         "Some heads attend to keyphrase words more than to other words",
-        f"{more} of {len(heads)} heads more, {less} less; intervals are for all heads at once",
-        "relative attention of the head with the largest, percentage points",
-        *(value, least, most, int(heads["n"].iloc[0]), DOCUMENTS),
+        f"{more} of {len(heads)} heads more than position, frequency and form of words predict, {less} less; without this "
+        f"control, {raw_more} more, {raw_less} less; intervals are for all heads at once",
+        "relative attention beyond what position, frequency and form of words predict, of the head with the largest, "
+        "percentage points",
+        *[100 * float(heads[name].max()) for name in columns],
+        int(heads["n"].iloc[0]),
+        DOCUMENTS,
     )
 
 
