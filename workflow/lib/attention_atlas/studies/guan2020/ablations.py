@@ -189,12 +189,6 @@ def sentence_of_pieces(example: Example, sentences: str, special_tokens: str) ->
     return of_piece[1:]
 
 
-def sentence_ids(batch: Sequence[Example], sentences: str, special_tokens: str) -> torch.Tensor:
-    """[example, piece] of `sentence_of_pieces`, -1 for padding to the longest example."""
-    ids = [torch.tensor(sentence_of_pieces(example, sentences, special_tokens)) for example in batch]
-    return pad_sequence(ids, batch_first=True, padding_value=-1)
-
-
 def answer_all(
     model: PreTrainedModel,
     examples: Sequence[Example],
@@ -212,7 +206,10 @@ def answer_all(
         inputs = model_inputs(model, batch, pad)
         mask = inputs["attention_mask"]
         allowed = passage_pieces(batch, mask.shape[1]).to(mask.device)
-        ids = {kind: sentence_ids(batch, kind, special_tokens).to(mask.device) for kind in definitions}
+        ids = {}
+        for kind in definitions:
+            of_pieces = [torch.tensor(sentence_of_pieces(example, kind, special_tokens)) for example in batch]
+            ids[kind] = pad_sequence(of_pieces, batch_first=True, padding_value=-1).to(mask.device)
         plans = ((condition.plan, ids.get(condition.sentences)) for condition in row_conditions)
         for condition, output in zip((UNCHANGED, *row_conditions), outputs_under(model, inputs, plans), strict=True):
             texts = answer_texts(batch, output.start_logits, output.end_logits, allowed)

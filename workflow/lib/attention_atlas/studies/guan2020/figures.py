@@ -17,17 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from attention_atlas.figures import style
 from attention_atlas.figures.marks import draw_cells, label_points, number_ticks
 from attention_atlas.figures.style import DrawnFigure, page_figure
-from attention_atlas.methods.head_types import (
-    DENSE,
-    DENSE_VERTICAL,
-    DIAGONAL,
-    FEATURES,
-    TITLES,
-    TYPES,
-    UNNAMED,
-    VERTICAL,
-    shown_types,
-)
+from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, FEATURES, TITLES, UNNAMED, VERTICAL, shown_types
 from attention_atlas.published.values import rows_of_column
 from attention_atlas.studies.guan2020.rows import MODEL_TITLES
 from attention_atlas.workflow.shown import figure
@@ -37,9 +27,7 @@ COLOURS |= {UNNAMED: style.GREY}
 """Type of heads -> its colour in all figures of this study."""
 _MARKERS = {DENSE: "o", DENSE_VERTICAL: "P", VERTICAL: "D", DIAGONAL: "s", UNNAMED: "X"}
 _LABELS = {"cls": "[CLS]", "sep": "[SEP]", "comma": "comma", "period": "stop", "self": "self"}
-_RANKS = (1, 2)
-_FEW_LAYERS = 12
-_ALL = (*TYPES, UNNAMED)
+_ALL = tuple(TITLES)
 _FIT_TITLES = {"reused": "SQuAD types", "refitted": "Refitted clusters"}
 
 
@@ -61,7 +49,7 @@ def figure1(maps: pd.DataFrame, head_types: pd.DataFrame) -> DrawnFigure:
     drawn, axes = page_figure(3, len(present), min(style.PAGE, 1.75 * len(present) + 0.7), 6.4, **sizes)
     for column, name in enumerate(present):
         type_heads = head_types[head_types["type"] == name]
-        for row, rank in enumerate(_RANKS):
+        for row, rank in enumerate((1, 2)):
             _draw_map(axes[row, column], maps[(maps["type"] == name) & (maps["rank"] == rank)], column == 0)
         _draw_features(axes[2, column], type_heads, COLOURS[name], column == 0)
         first = axes[0, column].get_title(loc="left")
@@ -145,7 +133,7 @@ def figure3(head_types: pd.DataFrame) -> DrawnFigure:
     counts = by_layer.pivot(index="layer", columns="type", values="heads")[list(names)]
     published = rows_of_column("guan2020", "quantities", "value").drop_duplicates("quantity").set_index("quantity")["value"]
     tidy = counts.melt(ignore_index=False, var_name="type", value_name="heads").reset_index()
-    drawn, grid = page_figure(1, 1, style.PAGE if len(counts) > _FEW_LAYERS else 5.2, 2.6)
+    drawn, grid = page_figure(1, 1, style.PAGE if len(counts) > 12 else 5.2, 2.6)
     axes = grid[0, 0]
     # Seaborn stacks from the last one up.
     stacked = {"multiple": "stack", "hue_order": list(reversed(names)), "palette": COLOURS, "alpha": 1, "linewidth": 0}

@@ -13,21 +13,9 @@ import pandas as pd
 
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
+from attention_atlas.methods import head_types as distance_types
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
-from attention_atlas.methods.head_types import (
-    DENSE,
-    DENSE_VERTICAL,
-    DIAGONAL,
-    FEATURES,
-    PROFILE,
-    TITLES,
-    TYPES,
-    UNNAMED,
-    VERTICAL,
-    profiles,
-    shares_by_half,
-)
-from attention_atlas.methods.head_types import fits as fits_of
+from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, FEATURES, TITLES, TYPES, UNNAMED, VERTICAL
 from attention_atlas.published.compare import Claim, all_hold, claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, printed
@@ -262,9 +250,10 @@ def _names(head_types: pd.DataFrame) -> str:
     for kind in TYPES:
         cluster = head_types[head_types["cluster"] == kind]
         means = cluster[list(FEATURES)].to_numpy(float).mean(axis=0)[None]
-        shares = ", ".join(f"{name} {share:.0%}" for name, share in zip(PROFILE, profiles(means)[0], strict=True))
+        profile = zip(distance_types.PROFILE, distance_types.profiles(means)[0], strict=True)
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in profile)
         unnamed = " (unnamed)" if (cluster["type"] == UNNAMED).all() else ""
-        fit = fits_of(means)[0, TYPES.index(kind)]
+        fit = distance_types.fits(means)[0, TYPES.index(kind)]
         texts.append(f"{TITLES[kind]}{unnamed}: {len(cluster)} heads, {shares}, fit {fit:+.2f}")
     return "; ".join(texts)
 
@@ -389,7 +378,7 @@ def paired_parts(drops: pd.DataFrame, pairs: Sequence[tuple[str, Change, Change]
 
 def _by_depth(types: pd.DataFrame, kind: str, lower_half: bool, draws: int, seed: int) -> Claim:
     of_kind = types["type"] == kind
-    lower, upper, low, high = shares_by_half(types["layer"].to_numpy(), of_kind.to_numpy(), draws, seed, LEVEL)
+    lower, upper, low, high = distance_types.shares_by_half(types["layer"].to_numpy(), of_kind.to_numpy(), draws, seed, LEVEL)
     if not of_kind.any():
         low = high = math.nan
     place, other_place = ("lower", "upper") if lower_half else ("upper", "lower")
@@ -404,7 +393,7 @@ def _by_depth(types: pd.DataFrame, kind: str, lower_half: bool, draws: int, seed
     )
 
 
-def types_matter(drops: Floats, permuted: Floats) -> list[Claim]:
+def types_matter(drops: Floats, permuted: Floats) -> Iterator[Claim]:
     """For each type of `PRUNED`, the claim that its heads [type] cost more than those that have it after a permutation of all
     types within layers [type, permutation].
 
@@ -422,12 +411,11 @@ def types_matter(drops: Floats, permuted: Floats) -> list[Claim]:
         opposite = observed * observed[np.abs(observed).argmax()] < 0
         low, high = np.where(opposite, np.minimum(low, 0), low), np.where(opposite, np.maximum(high, 0), high)
     scale = (number + 1) / number if number else np.nan  # to deviations from the mean over permutations alone
-    claims = []
     for row, kind in enumerate(PRUNED):
         ours = f"F1 drop {drops[row]:.1f}; " + ("permutations: mean" if number else "no permutations")
         if number:
             ours += f" {permuted[row].mean():.1f}, {permuted[row].min():.1f} to {permuted[row].max():.1f}"
-        claim = Claim(
+        yield Claim(
             f"The type matters, not the number and layers of its heads: pruning {TITLES[kind]} heads costs more than pruning "
             "as many heads of the same layers",
             ours if number >= fewest else f"{ours}; {fewest} are needed (setting permutations)",
@@ -439,8 +427,6 @@ def types_matter(drops: Floats, permuted: Floats) -> list[Claim]:
             number,
             "permutations of the types within layers",
         )
-        claims.append(claim)
-    return claims
 
 
 @table(id="dropped", number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",))

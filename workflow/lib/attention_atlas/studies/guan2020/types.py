@@ -107,10 +107,7 @@ def head_types(
 
 
 def stability(features: Mapping[str, Features], options: FeatureOptions, fits: int, sets: int, seed: int) -> pd.DataFrame:
-    """Shares of heads that keep their cluster on halves of heads or inputs, pairwise and in all fits: means over sets of fits.
-
-    The interval is that of one further set, like the paper's.
-    """
+    """Shares of heads that keep their cluster on halves of heads or inputs; means over sets of fits, interval of one set."""
     rows, count = [], len(TYPES)
     for name, measured in features.items():
         values = measured.by_example(options)

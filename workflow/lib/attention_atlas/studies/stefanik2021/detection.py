@@ -156,12 +156,8 @@ def expected_attention(features: Floats, statistics: Floats, documents: Ints, fo
     Additive splines of the statistics, fitted to attention in units of its mean over the document.
     """
     means = pd.DataFrame(features).groupby(documents).transform("mean").to_numpy() + 1e-12
-    expected = np.empty_like(features)
-    for training, heldout in splits_of(documents, folds):
-        model = make_pipeline(SplineTransformer(extrapolation="linear"), LinearRegression())
-        model.fit(statistics[training], (features / means)[training])
-        expected[heldout] = model.predict(statistics[heldout])
-    return expected * means
+    model = make_pipeline(SplineTransformer(extrapolation="linear"), LinearRegression())
+    return means * cross_val_predict(model, statistics, features / means, cv=splits_of(documents, folds))
 
 
 def relative_attention(received: Floats, key: npt.ArrayLike) -> Floats:

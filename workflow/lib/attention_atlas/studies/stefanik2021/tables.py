@@ -88,16 +88,14 @@ def _relative_attention(table: pd.DataFrame) -> Claim:
         for sign, end in ((1, "low"), (-1, "high"))
     )
     # The intervals are simultaneous for all heads, so their ends bound the largest value.
-    columns = ("controlled", "controlled_low", "controlled_high")
+    value, least, most = (100 * float(heads[f"controlled{end}"].max()) for end in ("", "_low", "_high"))
     return Claim(
         "Some heads attend to keyphrase words more than to other words",
         f"{more} of {len(heads)} heads more than position, frequency and form of words predict, {less} less; without this "
         f"control, {raw_more} more, {raw_less} less; intervals are for all heads at once",
         "relative attention beyond what position, frequency and form of words predict, of the head with the largest, "
         "percentage points",
-        *[100 * float(heads[name].max()) for name in columns],
-        int(heads["n"].iloc[0]),
-        DOCUMENTS,
+        *(value, least, most, int(heads["n"].iloc[0]), DOCUMENTS),
     )
 
 
