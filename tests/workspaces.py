@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.workflow.config import read_configuration, write_configuration
+from attention_atlas.workflow.shown import shown
+from attention_atlas.workflow.study import studies
 
 ROOT = Path(__file__).resolve().parents[1]
 OVERLAY = """
@@ -35,7 +37,7 @@ corpora:
   sample-mrpc: {limit: 8, shard: 8}
   sample-mrpc-train: {limit: 16, shard: 16}
   sample-frames: {limit: 12, shard: 12}
-  sample-parallel: {limit: 8, shard: 8}
+  sample-parallel: {limit: 5, shard: 5}
   sample-parallel-train: {limit: 64, shard: 64}
   sample-edges: {limit: 24, shard: 24}
   sample-keyphrases: {limit: 14, shard: 14}
@@ -65,7 +67,7 @@ runs:
       shuffles: 200
       head_scores: {inputs: 8, random_models: 3}
       causal_effects: {heads: 3, words: 6}
-    stefanik2021: {resamples: 100, fits: 10, folds: 3, permutations: 1, random_orders: 2, step: 50}
+    stefanik2021: {resamples: 100, fits: 10, folds: 3, permutations: 1, random_orders: 1, step: 50}
     kovaleva2019:
       resamples: 100
       classifier_seeds: 3
@@ -76,6 +78,10 @@ runs:
 GLUE_TASK, EDGE_TASK = "mrpc", "pos"
 """The only task of GLUE, and of edge probing, in the small run."""
 SMALL = ("--configfile", "config.yaml", "small.yaml")
+BUILT_ALONE = ("clark2019_table1", "clark2019_figure2", "atlas_atlas")
+"""A table, a figure and a page that the small run builds as a job each; most others are drawn in one process."""
+MEASURED_FROM = ("kovaleva2019_figure3", "kovaleva2019_figure5", "kovaleva2019_figure8", "michel2019_figure1")
+"""Those that the atlas of heads reads."""
 PARTS = ("Snakefile", "config.yaml", "config", "workflow", "envs")
 
 
@@ -90,9 +96,11 @@ class Workspace:
 
     folder: Path
 
-    def snakemake(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake with the local profile; both outputs in `stdout`."""
-        process = self.start(*arguments, environment=environment)
+    def snakemake(
+        self, *arguments: str, check: bool = True, warm: bool = False, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run Snakemake with the local profile; both outputs in `stdout`. `warm`: all jobs import large libraries once."""
+        process = self.start(*arguments, environment=environment, warm=warm)
         output, _ = process.communicate()
         assert not check or process.returncode == 0, output[-6000:]
         return subprocess.CompletedProcess(process.args, process.returncode, output)
@@ -102,6 +110,7 @@ class Workspace:
         *arguments: str,
         environment: Mapping[str, str] | None = None,
         before: Callable[[], object] = lambda: None,
+        warm: bool = False,
         **options: Any,
     ) -> subprocess.Popen[str]:
         """Start Snakemake with the local profile; both outputs in the pipe. `before` runs in the new process."""
@@ -111,7 +120,8 @@ class Workspace:
             before()
 
         # Tests read the log of every job, which the profile leaves out.
-        command = [sys.executable, "-m", "snakemake", "--quiet", "host"]
+        program = [str(ROOT / "tests" / "warm_snakemake.py")] if warm else ["-m", "snakemake"]
+        command = [sys.executable, *program, "--quiet", "host"]
         command += ["--workflow-profile", "workflow/profiles/local", "--cores", "2"]
         clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE")}
         return subprocess.Popen(
@@ -160,6 +170,33 @@ def small_run(folder: Path) -> Workspace:
     write_configuration(config, folder)
     (folder / "small.yaml").write_text(OVERLAY, encoding="utf-8")
     return workspace
+
+
+DRAW = """
+import sys
+
+from attention_atlas.io.tables import write_table
+from attention_atlas.workflow.shown import call_function, shown
+from attention_atlas.workflow.study import studies
+
+LAST = ("claims", "comparison", "scoreboard", "index")  # these read tables of others
+items = [(study, item) for study in studies().values() for item in shown(study.id)]
+for study, item in sorted(items, key=lambda one: LAST.index(one[1].id) if one[1].id in LAST else -1):
+    drawn = call_function(item.call).of("results/sample", "small.yaml")
+    assert len(drawn if item.kind == "page" else drawn.frame), item.call
+    if item.kind != "page" and f"{study.id}_{item.id}" not in sys.argv:
+        write_table(drawn.frame, study.path(f"{item.id}.tsv", "sample"))
+"""
+
+
+def build_measured(workspace: Workspace) -> None:
+    """Build what the small run measures, and draw all tables, figures and pages of it as a notebook does, with few jobs."""
+    by_jobs = {*BUILT_ALONE, *MEASURED_FROM}
+    drawn = [f"{study}_{item.id}" for study in studies() for item in shown(study) if f"{study}_{item.id}" not in by_jobs]
+    workspace.snakemake(*SMALL, "--omit-from", *drawn, warm=True)
+    command, library = [sys.executable, "-c", DRAW, *by_jobs], {**os.environ, "PYTHONPATH": "workflow/lib"}
+    done = subprocess.run(command, cwd=workspace.folder, env=library, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-6000:]
 
 
 def digests(workspace: Workspace) -> dict[str, str]:

@@ -24,7 +24,7 @@ from attention_atlas.errors import AtlasError
 
 TRIES = int(os.environ.get("ATLAS_FUZZ", "0"))
 FUZZ = settings(
-    max_examples=TRIES or 60,
+    max_examples=TRIES or 40,
     derandomize=not TRIES,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -46,7 +46,7 @@ def test_the_atlas_of_a_decoder_on_plain_sentences(workspace):
     run, added = overlay(str(workspace.folder / "decoder"), workspace.folder / "my.txt")
     (workspace.folder / "smaller.yaml").write_text(SMALLER, encoding="utf-8")
     (workspace.folder / "added.yaml").write_text(yaml.safe_dump(added), encoding="utf-8")
-    workspace.snakemake("--configfile", "config.yaml", "smaller.yaml", "added.yaml", "--", "atlas")
+    workspace.snakemake("--configfile", "config.yaml", "smaller.yaml", "added.yaml", "--", "atlas", warm=True)
     folder = workspace.folder / "results" / run / "atlas"
     heads, measures = (pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("heads", "measures"))
     assert len(heads) == 8

@@ -408,7 +408,7 @@ def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | N
     layer = with_head.get_output_embeddings()
     name = next((name for name, module in with_head.named_modules() if module is layer), None)
     unembedding = None if layer is None or f"{name}.weight" in missing else _weight(layer).to(device)
-    model = text_part(with_head.base_model)  # type: ignore[arg-type]  # typed as any module in transformers
+    model = text_part(with_head.base_model)
     install(model)
     return in_evaluation(model, device), unembedding
 

@@ -254,7 +254,7 @@ def _model(
     return model
 
 
-class _Keeper(TrainerCallback):
+class _Keeper(TrainerCallback):  # type: ignore[misc]  # mypy reads nothing of transformers
     """Logs the loss, stores the weights after some epochs, and from time to time the state of the Trainer."""
 
     def __init__(self, model: PreTrainedModel, epochs: Sequence[int], folder: Path) -> None:
@@ -301,7 +301,7 @@ def parts_of_like_length(lengths: Sequence[int], part_pieces: int) -> list[list[
     return parts if len(parts) > 1 else [list(range(len(lengths)))]
 
 
-class PartsTrainer(Trainer):
+class PartsTrainer(Trainer):  # type: ignore[misc]
     """A Trainer for batches {PARTS: [part, ...]}: each part contains model inputs and its SHARE of the batch's targets."""
 
     def training_step(self, model: torch.nn.Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> torch.Tensor:

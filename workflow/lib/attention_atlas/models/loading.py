@@ -169,7 +169,7 @@ def text_part(model: PreTrainedModel) -> PreTrainedModel:
     if model.config.get_text_config() is not model.config:
         return model.get_decoder()
     # DPR's encoder is a BERT in two wrappers, which return pooled states alone.
-    return model if model.base_model is model else text_part(model.base_model)  # type: ignore[arg-type]  # typed as any module
+    return model if model.base_model is model else text_part(model.base_model)
 
 
 def empty_model(settings: Any, folder: Path) -> PreTrainedModel:
@@ -269,7 +269,7 @@ Epochs = Annotated[Mapping[int, Callable[[Any], None]], epoch_loaders]
 
 
 def in_evaluation(model: PreTrainedModel, device: str) -> PreTrainedModel:
-    return model.to(device).eval()  # type: ignore[arg-type]  # transformers' wrapper of `to` has wrong types
+    return model.to(device).eval()
 
 
 def _with_embeddings_of(pretrained: PreTrainedModel, random: PreTrainedModel) -> PreTrainedModel:

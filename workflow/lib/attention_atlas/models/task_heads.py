@@ -256,7 +256,7 @@ def translate_under(
                     # The search writes into the encoder's output: every plan gets a copy.
                     copy = type(encoder_output)(last_hidden_state=encoder_output.last_hidden_state)
                     # Translation models inherit `generate` from GenerationMixin.
-                    pieces = model.generate(encoder_outputs=copy, attention_mask=inputs["attention_mask"], **options)  # type: ignore[operator]
+                    pieces = model.generate(encoder_outputs=copy, attention_mask=inputs["attention_mask"], **options)
                 texts = tokenizer.decode_batch(pieces.tolist(), skip_special_tokens=True)
                 translations[number].update(zip((example.record for example in batch), texts, strict=True))
     return [[of_plan[example.record] for example in examples] for of_plan in translations]
@@ -279,7 +279,7 @@ def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], piec
 
 def decoder_inputs(model: PreTrainedModel, labels: torch.Tensor) -> torch.Tensor:
     """[example, token] the token before each label, starting with the decoder's start token."""
-    return model.prepare_decoder_input_ids_from_labels(labels=labels)  # type: ignore[operator]  # only encoder-decoders have it
+    return model.prepare_decoder_input_ids_from_labels(labels=labels)
 
 
 def search(model: PreTrainedModel, pieces: int, beams: int) -> dict[str, Any]:

@@ -1,0 +1,36 @@
+"""Snakemake as it is, but its jobs are forked from a process that has imported the large libraries, which takes seconds a job."""
+
+import multiprocessing
+import runpy
+import subprocess
+import sys
+import threading
+from multiprocessing.connection import wait
+
+LIBRARIES = "pandas pyarrow.parquet scipy.stats sklearn.linear_model seaborn torch tokenizers safetensors.torch".split()
+LIBRARIES += [f"transformers.models.{name}" for name in ("auto.modeling_auto", "bert.modeling_bert", "marian.modeling_marian")]
+LIBRARIES += ["transformers.trainer", "transformers.models.bert.tokenization_bert"]
+FORKS = multiprocessing.get_context("forkserver")
+ONE_AT_A_TIME = threading.Lock()
+"""Where two threads ask for the end of a process at once, one of them is told a wrong status."""
+
+# The forked jobs import this file too, and need none of what follows.
+if __name__ == "__main__":
+    from snakemake.benchmark import benchmarked
+    from snakemake.cli import main
+    from snakemake.script import PythonScript
+
+    def execute_script(self: PythonScript, fname: str, edit: bool = False) -> None:
+        job = FORKS.Process(target=runpy.run_path, args=(fname,), kwargs={"run_name": "__main__"})
+        with ONE_AT_A_TIME:
+            job.start()
+        with benchmarked(job.pid, self.bench_record):
+            wait([job.sentinel])
+        with ONE_AT_A_TIME:
+            job.join()
+        if job.exitcode:
+            raise subprocess.CalledProcessError(job.exitcode, fname)
+
+    PythonScript.execute_script = execute_script
+    FORKS.set_forkserver_preload(LIBRARIES)
+    sys.exit(main())
