@@ -1,4 +1,4 @@
-"""Snakemake as it is, but its jobs are forked from a process that has imported the large libraries, which takes seconds a job."""
+"""Snakemake as it is, but jobs are forked from a process that has imported the large libraries, which takes seconds a job."""
 
 import multiprocessing
 import runpy

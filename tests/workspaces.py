@@ -174,17 +174,23 @@ def small_run(folder: Path) -> Workspace:
 
 DRAW = """
 import sys
+from pathlib import Path
 
 from attention_atlas.io.tables import write_table
+from attention_atlas.workflow import study_inputs
 from attention_atlas.workflow.shown import call_function, shown
 from attention_atlas.workflow.study import studies
 
 LAST = ("claims", "comparison", "scoreboard", "index")  # these read tables of others
+# The configuration is read once, not for each of them.
+config = study_inputs.resolve(study_inputs.read_configuration(Path(), ["small.yaml"]) | {"missing": "skip"})
+study_inputs.read_configuration, study_inputs.resolve = (lambda *_: {}), (lambda _: config)
 items = [(study, item) for study in studies().values() for item in shown(study.id)]
+items = [(study, item) for study, item in items if f"{study.id}_{item.id}" not in sys.argv]
 for study, item in sorted(items, key=lambda one: LAST.index(one[1].id) if one[1].id in LAST else -1):
     drawn = call_function(item.call).of("results/sample", "small.yaml")
     assert len(drawn if item.kind == "page" else drawn.frame), item.call
-    if item.kind != "page" and f"{study.id}_{item.id}" not in sys.argv:
+    if item.kind != "page":
         write_table(drawn.frame, study.path(f"{item.id}.tsv", "sample"))
 """
 
