@@ -7,12 +7,11 @@ import sys
 import threading
 from multiprocessing.connection import wait
 
-LIBRARIES = "pandas pyarrow.parquet scipy.stats sklearn.linear_model seaborn torch tokenizers safetensors.torch".split()
-LIBRARIES += [f"transformers.models.{name}" for name in ("auto.modeling_auto", "bert.modeling_bert", "marian.modeling_marian")]
-LIBRARIES += ["transformers.trainer", "transformers.models.bert.tokenization_bert"]
+LIBRARIES = (
+    "pyarrow.parquet sklearn.linear_model seaborn transformers.trainer transformers.models.bert.modeling_bert"
+)
 FORKS = multiprocessing.get_context("forkserver")
 ONE_AT_A_TIME = threading.Lock()
-"""Where two threads ask for the end of a process at once, one of them is told a wrong status."""
 
 # The forked jobs import this file too, and need none of what follows.
 if __name__ == "__main__":
@@ -26,11 +25,11 @@ if __name__ == "__main__":
             job.start()
         with benchmarked(job.pid, self.bench_record):
             wait([job.sentinel])
-        with ONE_AT_A_TIME:
+        with ONE_AT_A_TIME:  # where two threads ask for its end at once, one is told a wrong status
             job.join()
         if job.exitcode:
             raise subprocess.CalledProcessError(job.exitcode, fname)
 
     PythonScript.execute_script = execute_script
-    FORKS.set_forkserver_preload(LIBRARIES)
+    FORKS.set_forkserver_preload(LIBRARIES.split())
     sys.exit(main())

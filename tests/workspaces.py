@@ -13,9 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-from attention_atlas.workflow.config import read_configuration, write_configuration
-from attention_atlas.workflow.shown import shown
+import matplotlib.pyplot as plt
+
+from attention_atlas.io.tables import write_table
+from attention_atlas.workflow import study_inputs
+from attention_atlas.workflow.config import read_configuration, resolve, write_configuration
+from attention_atlas.workflow.shown import call_function, shown
 from attention_atlas.workflow.study import studies
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -78,10 +83,9 @@ runs:
 GLUE_TASK, EDGE_TASK = "mrpc", "pos"
 """The only task of GLUE, and of edge probing, in the small run."""
 SMALL = ("--configfile", "config.yaml", "small.yaml")
-BUILT_ALONE = ("clark2019_table1", "clark2019_figure2", "atlas_atlas")
-"""A table, a figure and a page that the small run builds as a job each; most others are drawn in one process."""
-MEASURED_FROM = ("kovaleva2019_figure3", "kovaleva2019_figure5", "kovaleva2019_figure8", "michel2019_figure1")
-"""Those that the atlas of heads reads."""
+SHOWN_BY_JOBS = {*(f"kovaleva2019_figure{k}" for k in (3, 5, 8)), "michel2019_figure1", "clark2019_figure2"}
+SHOWN_BY_JOBS |= {"clark2019_table1", "atlas_atlas"}
+"""A table, a page and figures (the atlas reads some) that have a job each; the others are drawn in one process."""
 PARTS = ("Snakefile", "config.yaml", "config", "workflow", "envs")
 
 
@@ -95,12 +99,11 @@ class Workspace:
     """A folder with a copy of the workflow."""
 
     folder: Path
+    warm: bool = False  # whether all jobs of a start import large libraries once
 
-    def snakemake(
-        self, *arguments: str, check: bool = True, warm: bool = False, **environment: str
-    ) -> subprocess.CompletedProcess[str]:
-        """Run Snakemake with the local profile; both outputs in `stdout`. `warm`: all jobs import large libraries once."""
-        process = self.start(*arguments, environment=environment, warm=warm)
+    def snakemake(self, *arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run Snakemake with the local profile; both outputs in `stdout`."""
+        process = self.start(*arguments, environment=environment)
         output, _ = process.communicate()
         assert not check or process.returncode == 0, output[-6000:]
         return subprocess.CompletedProcess(process.args, process.returncode, output)
@@ -110,7 +113,6 @@ class Workspace:
         *arguments: str,
         environment: Mapping[str, str] | None = None,
         before: Callable[[], object] = lambda: None,
-        warm: bool = False,
         **options: Any,
     ) -> subprocess.Popen[str]:
         """Start Snakemake with the local profile; both outputs in the pipe. `before` runs in the new process."""
@@ -120,7 +122,7 @@ class Workspace:
             before()
 
         # Tests read the log of every job, which the profile leaves out.
-        program = [str(ROOT / "tests" / "warm_snakemake.py")] if warm else ["-m", "snakemake"]
+        program = [str(ROOT / "tests" / "warm_snakemake.py")] if self.warm else ["-m", "snakemake"]
         command = [sys.executable, *program, "--quiet", "host"]
         command += ["--workflow-profile", "workflow/profiles/local", "--cores", "2"]
         clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE")}
@@ -172,37 +174,22 @@ def small_run(folder: Path) -> Workspace:
     return workspace
 
 
-DRAW = """
-import sys
-from pathlib import Path
-
-from attention_atlas.io.tables import write_table
-from attention_atlas.workflow import study_inputs
-from attention_atlas.workflow.shown import call_function, shown
-from attention_atlas.workflow.study import studies
-
-LAST = ("claims", "comparison", "scoreboard", "index")  # these read tables of others
-# The configuration is read once, not for each of them.
-config = study_inputs.resolve(study_inputs.read_configuration(Path(), ["small.yaml"]) | {"missing": "skip"})
-study_inputs.read_configuration, study_inputs.resolve = (lambda *_: {}), (lambda _: config)
-items = [(study, item) for study in studies().values() for item in shown(study.id)]
-items = [(study, item) for study, item in items if f"{study.id}_{item.id}" not in sys.argv]
-for study, item in sorted(items, key=lambda one: LAST.index(one[1].id) if one[1].id in LAST else -1):
-    drawn = call_function(item.call).of("results/sample", "small.yaml")
-    assert len(drawn if item.kind == "page" else drawn.frame), item.call
-    if item.kind != "page":
-        write_table(drawn.frame, study.path(f"{item.id}.tsv", "sample"))
-"""
-
-
 def build_measured(workspace: Workspace) -> None:
-    """Build what the small run measures, and draw all tables, figures and pages of it as a notebook does, with few jobs."""
-    by_jobs = {*BUILT_ALONE, *MEASURED_FROM}
-    drawn = [f"{study}_{item.id}" for study in studies() for item in shown(study) if f"{study}_{item.id}" not in by_jobs]
-    workspace.snakemake(*SMALL, "--omit-from", *drawn, warm=True)
-    command, library = [sys.executable, "-c", DRAW, *by_jobs], {**os.environ, "PYTHONPATH": "workflow/lib"}
-    done = subprocess.run(command, cwd=workspace.folder, env=library, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-6000:]
+    """Build what the small run measures, and draw most of its tables, figures and pages as a notebook does, in one process."""
+    items = {f"{study.id}_{item.id}": (study, item) for study in studies().values() for item in shown(study.id)}
+    # Those that read tables of others come last.
+    order = [rule for rule in items if rule not in SHOWN_BY_JOBS]
+    order.sort(key=lambda rule: "claims comparison scoreboard index".find(items[rule][1].id))
+    Workspace(workspace.folder, warm=True).snakemake(*SMALL, "--omit-from", *order)
+    # The configuration is read once, not for each of them.
+    config = resolve(read_configuration(workspace.folder, [workspace.folder / "small.yaml"]) | {"missing": "skip"})
+    with mock.patch.multiple(study_inputs, read_configuration=lambda *_: {}, resolve=lambda _: config):
+        for study, item in map(items.__getitem__, order):
+            made = call_function(item.call).of(workspace.folder / "results/sample", workspace.folder / "small.yaml")
+            assert len(made if item.kind == "page" else made.frame), item.call
+            if item.kind != "page":
+                write_table(made.frame, workspace.folder / study.path(f"{item.id}.tsv", "sample"))
+            plt.close("all")
 
 
 def digests(workspace: Workspace) -> dict[str, str]:

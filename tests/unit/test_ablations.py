@@ -143,11 +143,10 @@ def test_sentences_are_those_of_a_splitter_not_of_full_stops(context):
 @pytest.mark.parametrize(("special_tokens", "renormalise"), [("none", False), ("segment", True)])
 def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens, renormalise):
     row_conditions = conditions(types, HEADS, SETTINGS | {"sentences": "sentencex", "renormalise": renormalise}, 0)
-    examples = EXAMPLES[:3]
-    by_condition = ablations.answer_all(model, examples, row_conditions, 0, special_tokens, batch_tokens=40)
+    by_condition = ablations.answer_all(model, EXAMPLES[:3], row_conditions, 0, special_tokens, batch_tokens=40)
     differ = 0
     for condition in row_conditions:
-        for one in examples:
+        for one in EXAMPLES[:3]:
             ids = torch.tensor([one.input_ids])
             with torch.inference_mode(), watch(model, plan=condition.plan) as session:
                 sentences = condition.sentences and torch.tensor([sentence_of_pieces(one, condition.sentences, special_tokens)])

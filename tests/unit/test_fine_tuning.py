@@ -102,9 +102,7 @@ def test_a_training_that_diverges_is_an_error(base, tmp_path, changed, message):
     [
         # Four steps per epoch. The job may be killed while the Trainer stores its state.
         (7, None, {}, True),
-        pytest.param(
-            *(4, None, {"optimiser": "bert_adam", "batches": "random", "stored_dtype": "float16"}, True), marks=pytest.mark.long
-        ),
+        (4, None, {"optimiser": "bert_adam", "batches": "random", "stored_dtype": "float16"}, True),
         pytest.param(6, "trainer_state.json", {}, False, marks=pytest.mark.long),
         (6, None, {"code": "b"}, False),
     ],

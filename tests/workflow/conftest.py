@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from collections.abc import Callable
@@ -41,12 +42,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 @pytest.fixture(scope="session")
 def complete(done: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """The same with a job of every rule, and all files; nothing is to be done in it."""
-
-    def build(folder: Path) -> None:
-        shutil.copytree(done.folder, folder, dirs_exist_ok=True)
-        Workspace(folder).snakemake(*SMALL, warm=True)
-
-    return built_once(tmp_path_factory, "complete_run", build)
+    started = functools.partial(shutil.copytree, done.folder, dirs_exist_ok=True)
+    return built_once(tmp_path_factory, "complete_run", lambda folder: Workspace(started(folder), warm=True).snakemake(*SMALL))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import torch
 import yaml
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import LlamaConfig, LlamaModel, PreTrainedTokenizerFast
+from workspaces import Workspace
 
 from attention_atlas.atlas.page import data_of_page
 from tools.atlas import overlay
@@ -46,7 +47,7 @@ def test_the_atlas_of_a_decoder_on_plain_sentences(workspace):
     run, added = overlay(str(workspace.folder / "decoder"), workspace.folder / "my.txt")
     (workspace.folder / "smaller.yaml").write_text(SMALLER, encoding="utf-8")
     (workspace.folder / "added.yaml").write_text(yaml.safe_dump(added), encoding="utf-8")
-    workspace.snakemake("--configfile", "config.yaml", "smaller.yaml", "added.yaml", "--", "atlas", warm=True)
+    Workspace(workspace.folder, warm=True).snakemake("--configfile", "config.yaml", "smaller.yaml", "added.yaml", "--", "atlas")
     folder = workspace.folder / "results" / run / "atlas"
     heads, measures = (pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("heads", "measures"))
     assert len(heads) == 8
