@@ -7,14 +7,11 @@ import sys
 import threading
 from multiprocessing.connection import wait
 
-LIBRARIES = (
-    "pyarrow.parquet sklearn.linear_model seaborn transformers.trainer transformers.models.bert.modeling_bert"
-)
+LIBRARIES = "pyarrow.parquet sklearn.linear_model seaborn transformers.trainer transformers.models.bert.modeling_bert"
 FORKS = multiprocessing.get_context("forkserver")
 ONE_AT_A_TIME = threading.Lock()
 
-# The forked jobs import this file too, and need none of what follows.
-if __name__ == "__main__":
+if __name__ == "__main__":  # forked jobs import this file too, and need none of what follows
     from snakemake.benchmark import benchmarked
     from snakemake.cli import main
     from snakemake.script import PythonScript

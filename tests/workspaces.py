@@ -177,12 +177,11 @@ def small_run(folder: Path) -> Workspace:
 def build_measured(workspace: Workspace) -> None:
     """Build what the small run measures, and draw most of its tables, figures and pages as a notebook does, in one process."""
     items = {f"{study.id}_{item.id}": (study, item) for study in studies().values() for item in shown(study.id)}
-    # Those that read tables of others come last.
-    order = [rule for rule in items if rule not in SHOWN_BY_JOBS]
+    order = [rule for rule in items if rule not in SHOWN_BY_JOBS]  # with those last that read tables of others
     order.sort(key=lambda rule: "claims comparison scoreboard index".find(items[rule][1].id))
     Workspace(workspace.folder, warm=True).snakemake(*SMALL, "--omit-from", *order)
-    # The configuration is read once, not for each of them.
     config = resolve(read_configuration(workspace.folder, [workspace.folder / "small.yaml"]) | {"missing": "skip"})
+    # It is read once, not for each of them.
     with mock.patch.multiple(study_inputs, read_configuration=lambda *_: {}, resolve=lambda _: config):
         for study, item in map(items.__getitem__, order):
             made = call_function(item.call).of(workspace.folder / "results/sample", workspace.folder / "small.yaml")
