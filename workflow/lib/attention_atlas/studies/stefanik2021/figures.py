@@ -201,7 +201,7 @@ def ablation(ablation: pd.DataFrame, cumulative_ablation: pd.DataFrame, fine_tun
     axes[1].set_title(f"Each seed (full model: {mean['baseline'].iloc[0]:.1f} %)")
     steps = _by_number(below, cumulative_ablation)
     style.legend_below(drawn, below, 2)
-    count = f"steps of {steps} % of the heads; n = {mean['documents'].iloc[0]} test documents, {len(seeds)} seeds"
+    count = f"steps of {steps} % of the heads; n = {mean['documents'].iloc[0]} test documents, seeds: {len(seeds)}"
     return DrawnFigure(drawn, ablation, "; ".join(filter(None, [count, removal_caution(fine_tuning)])))
 
 

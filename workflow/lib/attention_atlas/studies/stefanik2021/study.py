@@ -51,7 +51,7 @@ def taggers(config: Config, run: str) -> dict[str, Pair]:
 def tagging(config: Config, run: str) -> dict[str, tuple[str, str, str]]:
     """All taggers together: their base, the test documents, and how tables and figures name them; errors of `taggers`."""
     settings, seeds = config["runs"][run][ID], len(taggers(config, run))
-    return {"tagging": (study_model(config, run, ID), settings["test"], f"{settings['family']} ({seeds} seeds)")}
+    return {"tagging": (study_model(config, run, ID), settings["test"], f"{settings['family']} (seeds: {seeds})")}
 
 
 def check(config: Config, run: str, place: str) -> None:
