@@ -59,8 +59,6 @@ IMPORTANCE, RECOMPUTED, ABLATION, HELDOUT, RANDOM = "importance", "recomputed", 
 """Orders of pruning."""
 WHOLE = "whole"
 """The full model in Table 4; the pruned one is `IMPORTANCE`."""
-LARGEST_SPREAD = 10.0
-"""Largest percentage by which the full model's slowest pass may exceed its fastest; above it Table 4 reports no speedup."""
 ANOTHER_CORPUS, SAME_FILE = "another corpus", "another part of the same file"
 """How the second corpus of Figure 2 relates to the first; a part of the same file says nothing about other data."""
 PEARSON, SPEARMAN, TRIMMED = "pearson", "spearman", "pearson_without_extremes"

@@ -22,7 +22,6 @@ from attention_atlas.studies.michel2019.effects import (
     EXPERIMENTS,
     HELDOUT,
     IMPORTANCE,
-    LARGEST_SPREAD,
     LEAST_BLEU,
     LEVEL,
     METRICS,
@@ -173,8 +172,8 @@ def table4(timing: pd.DataFrame) -> Table:
         f"take turns, in an order that is reversed after each pass, in one run on {first['device']}; each has seen every shape "
         "of batch before it is timed. Each batch is padded to its longest example, so that examples per second can fall with "
         "the batch size. Batches of more than n examples are left out.",
-        f"spread: percent by which the full model's slowest pass exceeds its fastest. Above {LARGEST_SPREAD:g} % the machine "
-        "was busy with other work: the row has no speedup.",
+        "spread: percent by which the full model's slowest pass exceeds its fastest. Where the machine was busy with other "
+        "work it is large, and the interval of the speedup wide.",
     ]
     speeds = ("examples_per_second", "sd", "speedup", "speedup_low", "speedup_high", "spread")
     formats = dict.fromkeys((*speeds, "published_examples_per_second", "published_speedup"), ".1f")
