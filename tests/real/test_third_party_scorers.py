@@ -157,8 +157,8 @@ def test_scipy_and_scikit_learn_give_the_scores_of_table_1(kovaleva2019, mirror,
 def test_sacrebleu_gives_the_bleu_without_each_head(michel2019, mirror):
     from sacrebleu import corpus_bleu
 
-    (model,) = {path.parent.parent.name for path in (michel2019.parent / "examples").glob("*/multi30k-2016/0.parquet")}
-    ids = ids_of_records(michel2019.parent, model, "multi30k-2016")
+    (model,) = {path.parent.parent.name for path in (michel2019.parent / "examples").glob("*/multi30k-2016-whole/0.parquet")}
+    ids = ids_of_records(michel2019.parent, model, "multi30k-2016-whole")
     with gzip.open(mirror / "multi30k/test_2016_flickr.fr.gz", "rt", encoding="utf-8") as file:
         lines = file.read().splitlines()
     frame = pd.read_parquet(michel2019 / "masked/translation.parquet").query("masked != 'others'")
