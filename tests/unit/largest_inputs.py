@@ -302,7 +302,7 @@ def tenney_figure1() -> Inputs:
     rows["expected_layer"] = np.where(np.arange(len(rows)) % 2, np.linspace(0, LAYERS, len(rows)), np.nan)
     rows["centre"] = np.linspace(LAYERS, 0, len(rows))
     rows = rows.assign(centre_low=rows["centre"] - 1, centre_high=rows["centre"] + 1)
-    return {"summary_tasks": rows.assign(within_noise=rows["expected_layer"].isna().astype(int))}
+    return {"summary_tasks": rows.assign(within_noise=rows["expected_layer"].isna().astype(int), at_step_limit=0.0)}
 
 
 def bars(model: str) -> pd.DataFrame:

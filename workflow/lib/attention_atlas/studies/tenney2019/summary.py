@@ -138,7 +138,7 @@ def summary(
 ) -> dict[str, pd.DataFrame]:
     """Tables of a model, of those of `probing.probes`; random_scores, random_counts: of a model with random layers, if any.
 
-    probe_scores: `layer` is the top one. tasks: a row for each task (Figure 1). layers: a row for each task and layer
+    probe_scores: `layer` is the top one. tasks: a row for each task (Figure 1); at_step_limit: of the layer with most. layers: a row for each task and layer
     (Figure 2). ends: scores on layer 0 and on all layers, with controls. resamples, for the intervals of claims:
     `expected_layer`, missing where layers gain nothing, and F1 on all layers less that on layer 0 (`gain`), of the control task
     (`selectivity`), of label frequencies, and on the model with random layers. traces: of Figure 3, if there are `cases`.
@@ -204,6 +204,11 @@ class _Task:
         return self.rows(condition, layer0).groupby("top")[column].mean()
 
     @property
+    def at_step_limit(self) -> pd.Series:
+        """[top] share of probes that no early stopping ended: more steps could raise their F1."""
+        return (self.rows().set_index("top")["steps"] >= self.max_steps).groupby("top").mean()
+
+    @property
     def controls(self) -> dict[str, Floats]:
         """Column of a difference in F1 -> resampled F1 [resample, top] of the control; of label frequencies: the larger one."""
         by_labels = [self.resampled[name][:, -1:] for name in (SHUFFLED_LABELS, _CONSTANT_ANSWER) if name in self.resampled]
@@ -225,6 +230,7 @@ def _by_task_and_layer(task: _Task, model: str, seed: int) -> tuple[pd.DataFrame
     row |= {"expected_layer": np.nan if noise else float(expected_layer(f1))}
     row |= _ends("expected", None if noise else percentile_interval(expected_layer(resampled)))
     row |= {"centre": float(centres.mean()), **_ends("centre", seed_interval(centres, seed)), **divergences}
+    row |= {"at_step_limit": task.at_step_limit.max()}
     row |= {"layers": len(f1) - 1, "training_targets": int(task.scores["training_targets"].iloc[0]), **task.sizes}
     weight_low, weight_high = zip(*(seed_interval(by_seed, seed) for by_seed in mixing.T), strict=True)
     share_low, share_high = percentile_interval(shares_of_gain(resampled))
@@ -258,9 +264,7 @@ def _first_and_last(task: _Task) -> pd.DataFrame:
             interval = None if np.isnan(value) else percentile_interval(draws - of_control[:, column])
             row |= {name: f1 - value, **_ends(name, interval)}
         row |= {"steps": task.mean("steps")[top], "equal_steps": task.mean("steps", EQUAL).get(top, np.nan)}
-        # More steps could raise the F1 of these probes.
-        limited = task.rows().query("top == @top")["steps"] >= task.max_steps
-        rows.append(row | {"at_step_limit": limited.mean()})
+        rows.append(row | {"at_step_limit": task.at_step_limit[top]})
     return pd.DataFrame(rows)
 
 

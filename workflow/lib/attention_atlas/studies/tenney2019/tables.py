@@ -42,7 +42,7 @@ from attention_atlas.studies.tenney2019.summary import (
     divergence_of_weights,
     weights_on_all_layers,
 )
-from attention_atlas.studies.tenney2019.targets import AMBIGUOUS, EARLY, EQUAL, Recipe, recipe_of
+from attention_atlas.studies.tenney2019.targets import AMBIGUOUS, EARLY, EQUAL, RISING, Recipe, recipe_of
 from attention_atlas.workflow.shown import table
 
 PUBLISHED_RECIPES = dict.fromkeys(("protoroles", "relations"), Recipe(evaluation_interval=100, max_steps=10_000))
@@ -77,7 +77,8 @@ def controls(summary_ends: pd.DataFrame) -> Table:
         "has one random label (Hewitt & Liang 2019), which a probe can only memorise; selectivity: difference in F1 from it. "
         "Shuffled labels: trained on labels shuffled among the training targets, of the first seed only. Constant answer: the "
         "labels with the highest F1 if every evaluated target gets them. Above label frequencies: difference in F1 from the "
-        "better of these two. At the step limit: share of probes that trained to the largest number of steps.",
+        "better of these two. At the step limit: share of probes that no early stopping ended, whose F1 could still rise; where it "
+        "is above one half on some layer (Figure 1), claims about the layers of the task are not tested.",
         *([] if stopped_early(summary_ends) else [f"Equal steps: {NONE_STOPPED}."]),
     ]
     formats = {name: ".1f" for name in summary_ends if name.startswith(("f1", "selectivity", "above"))}
@@ -254,9 +255,20 @@ class Results:
         return {str(task): statistic(weights_on_all_layers(of_task, condition)) for task, of_task in groups}
 
     @property
+    def rising(self) -> set[str]:
+        """Tasks whose probes, of some layer and in most seeds, no early stopping ended: layers would measure learning speed."""
+        return set(self.tasks.loc[self.tasks["at_step_limit"] > 0.5, "task"])
+
+    def converged(self, claim: Claim, *tasks: str) -> Claim:
+        """The claim, not tested if F1 of one of its tasks still rises."""
+        if self.rising.isdisjoint(tasks):
+            return claim
+        return replace(claim, statistic=f"{claim.statistic} ({RISING})", ci_low=np.nan, ci_high=np.nan)
+
+    @property
     def solved(self) -> dict[str, float]:
-        """Task -> expected layer, for tasks whose gain exceeds noise."""
-        solved = self.tasks[self.tasks["within_noise"] == 0]
+        """Task -> expected layer, for tasks whose gain exceeds noise and whose probes converged."""
+        solved = self.tasks[(self.tasks["within_noise"] == 0) & ~self.tasks["task"].isin(self.rising)]
         return dict(zip(solved["task"], solved["expected_layer"], strict=True))
 
 
@@ -293,9 +305,10 @@ def order_by_expected_layers(results: Results, stages: Stages, place: str) -> It
         words = f"expected layer: {EDGE_TASKS[later]} minus {EDGE_TASKS[earlier]}"
         return Claim("", "", words, layers[later] - layers[earlier], *interval, n, unit, level=level)
 
-    missing = {task: "gain within noise" if task in draws else "not probed" for task in chain(*stages) if task not in layers}
-    reasons = ", ".join(f"{EDGE_TASKS[task]} ({reason})" for task, reason in missing.items())
-    ours = f"expected layers: {_listed(layers, '.2f')}{reasons and f'; without an expected layer: {reasons}'}"
+    reasons = dict.fromkeys(draws, "gain within noise") | dict.fromkeys(results.rising, RISING)
+    missing = {task: reasons.get(task, "not probed") for task in chain(*stages) if task not in layers}
+    without = ", ".join(f"{EDGE_TASKS[task]} ({reason})" for task, reason in missing.items())
+    ours = f"expected layers: {_listed(layers, '.2f')}{without and f'; without an expected layer: {without}'}"
     words = "Tasks come in the order of the pipeline, by expected layers"
     yield from _in_order(words, place, stages, missing, ours, difference, results.units(draws))
 
@@ -307,7 +320,8 @@ def order_by_centres(results: Results, stages: Stages, place: str) -> Iterator[C
     def difference(earlier: str, later: str, level: float) -> Claim:
         return _difference_over_seeds(earlier, later, "centre of gravity", centres, level)
 
-    missing = {task: "not probed" for task in chain(*stages) if task not in centres}
+    reasons = dict.fromkeys(set(EDGE_TASKS) - set(centres), "not probed") | dict.fromkeys(results.rising, RISING)
+    missing = {task: reasons[task] for task in chain(*stages) if task in reasons}
     ours = f"centres: {_listed({task: float(values.mean()) for task, values in centres.items()}, '.2f')}"
     units = (min(map(len, centres.values())), BY_SEEDS)
     yield from _in_order("Tasks come in the same order by centres of gravity", place, stages, missing, ours, difference, units)
@@ -351,26 +365,29 @@ def every_task(results: Results, column: str, statement: str, statistic: str, va
         n, unit = results.units([task])
         words = f"{EDGE_TASKS[task]}: {statistic}, percentage points"
         interval = interval_of_resamples(draws[task], level, n)
-        parts.append(Claim(statement, "", words, value, *interval, n, unit, level=level))
+        part = Claim(statement, "", words, value, *interval, n, unit, level=level)
+        # A constant answer has no training: a score that rises beats it all the more.
+        parts.append(part if column == "above_label_frequencies" else results.converged(part, task))
     return all_hold(statement, _listed(values, "+.1f"), parts)
 
 
 def lower_half(results: Results) -> Claim:
     """Most tasks have an expected layer in the lower half of the model; a task without one could have any value."""
     draws, middle = results.draws("expected_layer"), float(results.tasks["layers"].iloc[0]) / 2
-    layers = np.stack(list(draws.values()))
+    layers = np.stack([np.where(task in results.rising, np.nan, of_task) for task, of_task in draws.items()])
     # A resample without an expected layer for a task counts against either verdict.
     least, most = ((np.nan_to_num(layers, nan=unknown) < middle).mean(axis=0) for unknown in (np.inf, -np.inf))
     n, unit = results.units(draws)
     low, high = interval_of_resamples(least, LEVEL, n)[0], interval_of_resamples(most, LEVEL, n)[1]
     below = sum(layer < middle for layer in results.solved.values())
-    return Claim(
+    claim = Claim(
         "Most tasks are solved in the lower half of the layers",
         f"{below} of {len(draws)} tasks have an expected layer below layer {middle:g}; {len(draws) - len(results.solved)} have "
-        f"none, because their gain is within noise",
+        f"none, because their gain is within noise or their {RISING}",
         "share of tasks with an expected layer in the lower half",
         *(below / len(draws), low, high, n, unit, 0.5),
     )
+    return claim if set(draws) - results.rising else results.converged(claim, *draws)
 
 
 def centres_agree(results: Results) -> Iterator[Claim]:
@@ -411,8 +428,10 @@ def spread(results: Results) -> Iterator[Claim]:
             seeds = min(map(len, divergences.values()))
             yield Claim(statement, ours, "difference of K(s), bits", np.nan, np.nan, np.nan, seeds, BY_SEEDS)
             continue
-        level = level_of_parts(len(pairs))
-        yield all_hold(statement, ours, [_difference_over_seeds(*pair, "K(s) in bits", divergences, level) for pair in pairs])
+        parts = [_difference_over_seeds(*pair, "K(s) in bits", divergences, level_of_parts(len(pairs))) for pair in pairs]
+        if condition == EARLY:
+            parts = [results.converged(part, *pair) for part, pair in zip(parts, pairs, strict=True)]
+        yield all_hold(statement, ours, parts)
 
 
 def stopped_early(controls: pd.DataFrame) -> bool:
