@@ -56,7 +56,6 @@ LEVEL = 0.01
 UNCHANGED = 1e-9
 """Differences of scores below this are rounding."""
 IMPORTANCE, RECOMPUTED, ABLATION, HELDOUT, RANDOM = "importance", "recomputed", "ablation", "ablation_heldout", "random"
-"""Orders of pruning."""
 WHOLE = "whole"
 """The full model in Table 4; the pruned one is `IMPORTANCE`."""
 ANOTHER_CORPUS, SAME_FILE = "another corpus", "another part of the same file"
@@ -110,12 +109,10 @@ class MaskedScores:
         return replace(self, keys=self.keys.iloc[chosen].reset_index(drop=True), parts=self.parts[chosen])
 
     def of_examples(self, chosen: npt.NDArray[np.bool_]) -> MaskedScores:
-        """Some of the examples."""
         return replace(self, base=self.base[chosen], parts=self.parts[:, chosen])
 
     @property
     def baseline(self) -> float:
-        """Score without a mask."""
         return float(self.score(self.base.sum(axis=0)))
 
     @property
@@ -125,7 +122,6 @@ class MaskedScores:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Columns of every table of these scores."""
         return {"metric": self.metric, "baseline": self.baseline, "n": len(self.base), "unit": UNITS[self.metric]}
 
 
@@ -324,7 +320,6 @@ def statistic_row(
 
 
 def statistics_table(rows: Iterable[Row]) -> pd.DataFrame:
-    """A table with columns `STATISTICS`."""
     return pd.DataFrame(list(rows), columns=STATISTICS).astype(dict.fromkeys(("value", "ci_low", "ci_high", "level"), float))
 
 

@@ -303,9 +303,7 @@ def _pruned_model(model: PreTrainedModel, pruned_heads: pd.DataFrame) -> PreTrai
 
 
 def speedup(speeds: Floats, baseline: Floats) -> dict[str, Any]:
-    """Mean and sd of examples per second [repeat], and the speedup in percent over the full model in the same pass: a geometric
-    mean with its interval by Student's t. A busy machine widens the interval, since it slows one of the two models only.
-    """
+    """Mean and sd of examples per second [repeat]; speedup in percent over the same pass of the full model: geometric mean."""
     row = {"examples_per_second": speeds.mean(), "sd": speeds.std(ddof=1) if len(speeds) > 1 else np.nan}
     gains = np.log(speeds / baseline)
     ends = np.expm1([gains.mean(), *mean_interval(gains)])

@@ -95,7 +95,6 @@ def _grid(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def signature() -> str:
-    """sacrebleu's signature of these settings, with its version."""
     from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU()
@@ -438,7 +437,6 @@ def in_words(value: float, low: float, high: float) -> str:
 
 
 def curve_of(figure3: pd.DataFrame, experiment: str, order: str) -> pd.DataFrame:
-    """Rows of Figure 3 of one order, by percent of heads masked."""
     return figure3[(figure3["experiment"] == experiment) & (figure3["order"] == order)].sort_values("percent")
 
 

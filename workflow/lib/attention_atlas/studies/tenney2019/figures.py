@@ -203,7 +203,6 @@ def _shares(axis: Axes, rows: pd.DataFrame, published: pd.DataFrame) -> None:
 
 
 def _bars(axis: Axes, rows: pd.DataFrame, name: str, colour: str) -> None:
-    """Bars of a column by layer, with its intervals."""
     bars = rows.rename(columns={name: "value", f"{name}_low": "ci_low", f"{name}_high": "ci_high"})
     bars = interval_rows(bars[["layer", "value", "ci_low", "ci_high"]])
     error_bars: dict[str, Any] = {"errorbar": INTERVAL, "err_kws": {"color": BLACK, "linewidth": 0.8}}

@@ -217,8 +217,6 @@ def train_probes(
 
 
 class _EarlyStopping:
-    """Learning rates, best weights and early stopping with patience, for all probes."""
-
     def __init__(self, keys: Sequence[ProbeKey], recipe: Recipe, probes: EdgeProbes) -> None:
         self._recipe, self._probes = recipe, probes
         self._equal = np.asarray([key.equal for key in keys])

@@ -59,7 +59,6 @@ class Plan:
     controls: bool  # with equal steps, on a control task, and, for the first seed, on shuffled labels
 
     def keys(self, layers: int, seed: int) -> list[ProbeKey]:
-        """The probes of a seed for a model with `layers` layers."""
         tops = range(layers + 1) if self.whole else (0, layers)
         keys = [ProbeKey(top, seed, name == LEXICAL) for name in self.layer0 for top in tops]
         if self.controls:
@@ -165,7 +164,6 @@ def _units(targets: TaskTargets) -> Units:
 def _tables_of_seed(
     targets: TaskTargets, trained: EdgeProbes, steps: Ints, counts: Ints, layers: int
 ) -> dict[str, pd.DataFrame]:
-    """The tables scores, weights and counts of the probes of a seed."""
     units, keys = _units(targets), trained.keys
     training, evaluated = (sum(len(s.targets) for s in part) for part in (targets.training, targets.development))
     sizes = {"labels": len(targets.labels), "training_targets": training, "targets": evaluated}

@@ -138,10 +138,11 @@ def summary(
 ) -> dict[str, pd.DataFrame]:
     """Tables of a model, of those of `probing.probes`; random_scores, random_counts: of a model with random layers, if any.
 
-    probe_scores: `layer` is the top one. tasks: a row for each task (Figure 1); at_step_limit: of the layer with most. layers: a row for each task and layer
-    (Figure 2). ends: scores on layer 0 and on all layers, with controls. resamples, for the intervals of claims:
-    `expected_layer`, missing where layers gain nothing, and F1 on all layers less that on layer 0 (`gain`), of the control task
-    (`selectivity`), of label frequencies, and on the model with random layers. traces: of Figure 3, if there are `cases`.
+    probe_scores: `layer` is the top one. tasks: a row for each task (Figure 1; at_step_limit: of the layer with most).
+    layers: a row for each task and layer (Figure 2). ends: scores on layer 0 and on all layers, with controls. resamples,
+    for the intervals of claims: `expected_layer`, missing where layers gain nothing, and F1 on all layers less that on
+    layer 0 (`gain`), of the control task (`selectivity`), of label frequencies, and on the model with random layers.
+    traces: of Figure 3, if there are `cases`.
     """
     tables: dict[str, list[pd.DataFrame]] = {}
     for number, task in enumerate(scores):
@@ -196,7 +197,6 @@ class _Task:
         return {"sentences": sentences, **sizes, "seeds": self.rows()["seed"].nunique()}
 
     def rows(self, condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.DataFrame:
-        """Scores of a kind of probes."""
         return self.scores[(self.scores["condition"] == condition) & (self.scores["layer0"] == layer0)]
 
     def mean(self, column: str = "f1", condition: str = EARLY, layer0: str = EMBEDDINGS) -> pd.Series:
@@ -220,7 +220,6 @@ class _Task:
 
 
 def _by_task_and_layer(task: _Task, model: str, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The tables `tasks` and `layers` of a task."""
     f1, mixing, resampled = task.mean().to_numpy(), weights_on_all_layers(task.weights), task.resampled[EARLY]
     noise = is_noise(f1, resampled)
     centres = centre_of_gravity(mixing)
@@ -248,7 +247,6 @@ def _ends(name: str, interval: tuple[Any, Any] | None) -> dict[str, float]:
 
 
 def _first_and_last(task: _Task) -> pd.DataFrame:
-    """The table `ends` of a task."""
     rows, answer = [], task.constant
     points = {condition: task.mean(condition=condition) for condition in CONDITIONS}
     # The model with random layers has other segment embeddings and another normalisation: its layer 0 is another input.

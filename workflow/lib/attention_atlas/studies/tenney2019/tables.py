@@ -77,7 +77,7 @@ def controls(summary_ends: pd.DataFrame) -> Table:
         "has one random label (Hewitt & Liang 2019), which a probe can only memorise; selectivity: difference in F1 from it. "
         "Shuffled labels: trained on labels shuffled among the training targets, of the first seed only. Constant answer: the "
         "labels with the highest F1 if every evaluated target gets them. Above label frequencies: difference in F1 from the "
-        "better of these two. At the step limit: share of probes that no early stopping ended, whose F1 could still rise; where it "
+        "better of these two. At the step limit: share of probes that no early stopping ended; where it "
         "is above one half on some layer (Figure 1), claims about the layers of the task are not tested.",
         *([] if stopped_early(summary_ends) else [f"Equal steps: {NONE_STOPPED}."]),
     ]
@@ -273,7 +273,6 @@ class Results:
 
 
 def all_claims(results: Results) -> Iterator[Claim]:
-    """All claims that the run's tables can test."""
     for stages, place in ((SECTION, "section 4.1"), (ABSTRACT, "abstract")):
         yield from order_by_expected_layers(results, stages, place)
     yield from order_by_centres(results, SECTION, "section 4.1")
@@ -391,7 +390,6 @@ def lower_half(results: Results) -> Claim:
 
 
 def centres_agree(results: Results) -> Iterator[Claim]:
-    """Centres of gravity order tasks as expected layers do."""
     solved = results.solved
     if len(solved) < 3:
         return
@@ -452,7 +450,6 @@ def _difference_over_seeds(earlier: str, later: str, statistic: str, by_seed: Ma
 
 
 def _listed(values: Mapping[str, float], format_spec: str) -> str:
-    """Tasks with their values, from the smallest."""
     return ", ".join(f"{EDGE_TASKS[task]} {values[task]:{format_spec}}" for task in sorted(values, key=values.__getitem__))
 
 
