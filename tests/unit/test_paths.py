@@ -61,7 +61,7 @@ def test_a_limit_above_the_size_of_a_users_file_plans_no_empty_shards(tmp_path, 
 def test_models_with_one_tokenizer_share_their_examples_but_not_their_maps():
     for model, owner in (
         ("minilm-random-2", "minilm"),  # other weights with the same tokenizer
-        ("minilm-glue-mrpc-random-42", "minilm"),
+        ("minilm-glue-mnli-random-42", "minilm"),
         ("marian-sample", "marian-sample-untrained"),
         ("bert-large-mrpc", "bert-large-wwm"),
     ):

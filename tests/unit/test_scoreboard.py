@@ -82,5 +82,5 @@ def test_random_controls_and_their_scores():
     config["models"]["other"] = config["models"]["minilm"] | {"source": {"path": "models/other"}}
     paths = [random_scores(config, "sample", model) for model in ("minilm", "minilm-squad", "minilm-random-1", "other")]
     assert paths == [shared] * 3 + [shared.replace("minilm", "other")], "shared by models that read the same examples"
-    config["runs"]["sample"]["atlas"]["compared"] = ["minilm-glue-mrpc-random-42", "minilm-random-2"]
+    config["runs"]["sample"]["atlas"]["compared"] = ["minilm-glue-mnli-random-42", "minilm-random-2"]
     assert list(of_atlas("random_weights", config=config).values()) == [False, False, True], "a trained model is no control"

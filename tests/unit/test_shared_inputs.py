@@ -37,8 +37,8 @@ def test_the_entry_of_a_model_holds_what_its_weights_depend_on():
         "sha256": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         **{"layers": 6, "heads": 12, "hidden_size": 384, "init": "pretrained", "seed": 0, "dtype": "float32"},
     }
-    trained = INPUTS.model_entry(wildcards("laptop", model="minilm-glue-mrpc-random-42"))
-    assert trained["source"] == {"path": "results/laptop/models/minilm-glue-mrpc-random-42/checkpoint"}
+    trained = INPUTS.model_entry(wildcards("laptop", model="minilm-glue-mnli-random-42"))
+    assert trained["source"] == {"path": "results/laptop/models/minilm-glue-mnli-random-42/checkpoint"}
     # Training began with random weights; its checkpoint is loaded as it is.
     assert (trained["init"], trained["hidden_size"]) == ("pretrained", 384)
     untrained = INPUTS.model_entry(wildcards(model="marian-sample-untrained"))
@@ -49,11 +49,11 @@ def test_the_entry_of_a_model_holds_what_its_weights_depend_on():
 
 
 def test_what_a_training_starts_from():
-    pretrained = INPUTS.base_entry(wildcards(model="minilm-glue-mrpc-42"))
+    pretrained = INPUTS.base_entry(wildcards(model="minilm-glue-mnli-42"))
     assert pretrained == INPUTS.model_entry(wildcards(model="minilm"))
-    random = INPUTS.base_entry(wildcards(model="minilm-glue-mrpc-random-42"))
+    random = INPUTS.base_entry(wildcards(model="minilm-glue-mnli-random-42"))
     assert random == pretrained | {"init": "random", "seed": 42}
-    assert INPUTS.base_card(wildcards(model="minilm-glue-mrpc-42")) == "results/sample/models/minilm/card.json"
+    assert INPUTS.base_card(wildcards(model="minilm-glue-mnli-42")) == "results/sample/models/minilm/card.json"
 
 
 def test_a_new_model_is_initialised_from_parallel_text():
