@@ -1,6 +1,5 @@
-# The atlas. Input: attention over its sentences, and tables of single heads of all studies. Output: results/{run}/atlas/models/{model},
-# measures of the heads of a model (those with the same files, or fine-tuned from one, share the scores of random weights); heads.tsv
-# and measures.tsv over all studies, their correlations, and heads matched between models.
+# The atlas. Input: attention over its sentences, tables of single heads of all studies. Output: measures of the heads of a model
+# (those with the same files, or fine-tuned from one, share the scores of random weights), and tables over all studies.
 
 from attention_atlas.atlas.study import mlm_head, random_scores
 

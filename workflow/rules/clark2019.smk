@@ -1,5 +1,4 @@
 # Clark et al. (2019), What Does BERT Look At? Input: attention caches of segments, treebanks, and texts with coreference chains.
-# Output: tables in results/{run}/clark2019, of which studies/clark2019/{figures,tables,...}.py make tables and figures.
 
 from attention_atlas.workflow.paths import one_of
 

@@ -1,5 +1,4 @@
-# Guan et al. (2020), How Far Does BERT Look At. Input: attention caches of questions on passages, and models that answer them.
-# Output: tables in results/{run}/guan2020, of which studies/guan2020/{tables,figures}.py make tables and figures.
+# Guan et al. (2020), How Far Does BERT Look At. Input: attention caches of questions on passages, models that answer them.
 
 guan2020 = StudyInputs(config, "guan2020")
 FEATURES = "results/{run}/guan2020/features/{model}/{corpus}.safetensors"

@@ -1,5 +1,4 @@
-# Tables, figures and pages: a rule for each function that a study marks with @table, @figure or @page. Input: its tables.
-# Output: results/{run}/{study}.
+# Tables, figures and pages: a rule for each function that a study marks with @table, @figure or @page.
 
 from attention_atlas.workflow.shown import shown
 from attention_atlas.workflow.study import studies

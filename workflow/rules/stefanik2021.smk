@@ -1,5 +1,4 @@
-# Štefánik, Attention Semantics. Input: documents with keyphrases, attention over them, taggers fine-tuned on them. Output:
-# tables in results/{run}/stefanik2021, of which studies/stefanik2021/{tables,figures}.py make tables and figures.
+# Štefánik, Attention Semantics. Input: documents with keyphrases, attention over them, taggers fine-tuned on them.
 
 stefanik2021 = StudyInputs(config, "stefanik2021")
 FIT = ("folds", "l2_penalty", "fits", "permutations", "resamples", "seed")
