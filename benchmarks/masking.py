@@ -11,14 +11,13 @@ from attention_atlas.attention.engine import install, watch
 from attention_atlas.attention.plans import Plan
 from attention_atlas.corpora.examples import Example
 from attention_atlas.models.task_heads import logits_under
-from attention_atlas.studies.kovaleva2019.models import disabling_conditions
 from benchmarks.timing import report, side_by_side
 
 LAYERS, HEADS, EXAMPLES = 6, 12, 4
 
 
 def run() -> None:
-    """Print the ratio; both ways must give the same numbers, bit for bit."""
+    """Print the ratio; both ways must give the same numbers, within the rounding of fused attention."""
     torch.set_num_threads(2)
     torch.manual_seed(0)
     size = {"hidden_size": 384, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": 1536}
@@ -28,7 +27,7 @@ def run() -> None:
     # Lengths as those of pairs in GLUE.
     lengths = np.clip(generator.lognormal(np.log(45), 0.4, EXAMPLES), 12, 128).astype(int)
     examples = [_example(record, int(n), generator) for record, n in enumerate(lengths)]
-    plans = list(disabling_conditions(model).values())
+    plans = [Plan().uniform(layer, head) for layer in range(LAYERS) for head in (None, *range(HEADS))]
     logits: dict[str, torch.Tensor] = {}
 
     def sweep() -> None:
@@ -39,7 +38,7 @@ def run() -> None:
 
     reference = "full passes, one per head and layer"
     medians = side_by_side({reference: whole, "from the changed layer on": sweep}, 1)
-    assert torch.equal(logits["sweep"], logits["whole"])
+    torch.testing.assert_close(logits["sweep"], logits["whole"], rtol=0, atol=1e-5)
     print(f"{len(plans)} conditions and the baseline, {EXAMPLES} pairs of {lengths.mean():.0f} pieces on average")
     report(medians, reference)
 
