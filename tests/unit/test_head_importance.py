@@ -227,15 +227,15 @@ def test_half_of_the_heads_are_pruned_and_timed_in_the_same_passes(classifier, m
 
 @pytest.mark.parametrize(("percent", "passes", "least", "most"), [(0, 3, 0, 0.07), (0, 10, 0, 0.07), (20, 10, 0.9, 1)])
 def test_a_speedup_is_found_on_a_busy_machine_and_none_where_there_is_none(percent, passes, least, most):
-    generator, found = np.random.default_rng(percent), 0
+    generator, excluded = np.random.default_rng(percent), 0
     for _ in range(1000):
         # Other work slows the machine over several passes, and the pass of one of the models.
         lasting, single = generator.normal(0, 0.1, passes).cumsum(), generator.exponential(0.05, (2, passes))
         whole, pruned = 100 * np.exp(-lasting - single - 0.3 * (generator.random((2, passes)) < 0.1))
         row = speedup(pruned * (1 + percent / 100), whole)
-        found += row["speedup_low"] > 0 or row["speedup_high"] < 0
-    print(f"{percent} %, {passes} passes: {found} of 1000")
-    assert least <= found / 1000 <= most
+        excluded += row["speedup_low"] > 0 or row["speedup_high"] < 0
+    print(f"{percent} %, {passes} passes: {excluded} of 1000")
+    assert least <= excluded / 1000 <= most
 
 
 def test_pruning_follows_each_order(classifier, tmp_path):

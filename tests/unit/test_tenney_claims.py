@@ -278,6 +278,6 @@ def test_tasks_of_the_same_layers_that_are_learnt_at_another_speed_are_in_no_ord
     # Probes with fewer layers learn more slowly: where training ends too soon, their F1 is further from its plateau.
     plateau, lags = np.array([40.0, 52, 62, 70, 76]), (30, 8, 0, 0, 0)
     curves = {"pos": plateau - lags, "roles": plateau}
-    found = given(curves, in_order, 20)
-    assert found["holds"] > 0.5 * 20, "speed looks like an order of layers"
-    assert given(curves, in_order, 20, False, "sentences", ("pos",)) == dict.fromkeys(found, 0)
+    verdict_counts = given(curves, in_order, 20)
+    assert verdict_counts["holds"] > 0.5 * 20, "speed looks like an order of layers"
+    assert given(curves, in_order, 20, False, "sentences", ("pos",)) == dict.fromkeys(verdict_counts, 0)

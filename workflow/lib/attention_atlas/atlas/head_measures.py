@@ -141,7 +141,8 @@ MEASURES = (
         _CAUSAL,
         group=EFFECT,
         caution=Caution(
-            *(CAUSAL_EFFECTS, ("language_model",)),
+            CAUSAL_EFFECTS,
+            ("language_model",),
             lambda table: weak_predictor(str(next(iter(table["language_model"].dropna()), ""))),
         ),
     ),

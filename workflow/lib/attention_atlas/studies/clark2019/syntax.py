@@ -136,11 +136,11 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
         # A treebank in Universal Dependencies has other labels: its further relations follow, with no published values.
         names += [name for name in relations.index if name not in scoring.PAPER_RELATIONS]
     frame = relations.loc[names].reset_index(drop=True).drop(columns=["heldout_ci_low", "heldout_ci_high"], errors="ignore")
-    # Corrected over the rows of this table, whatever further rows the table of relations has (setting `min_count`).
     firsts = dependencies[dependencies["relation"] != scoring.ALL].groupby(["layer", "head"])["relation"].agg(list).to_dict()
     places = frame[["relation", "layer", "head"]].itertuples(index=False)
     frame["also_first_for"] = [", ".join(r for r in firsts.get(tuple(place), []) if r != name) for name, *place in places]
     tested = frame["p_value"].notna()
+    # Corrected over the rows of this table, whatever further rows the table of relations has (setting `min_count`).
     frame.loc[tested, "p_holm"] = holm(frame.loc[tested, "p_value"].to_numpy(np.float64))
     # The smallest possible p of a row, with the correction of the row.
     smallest = frame["smallest_p"] * frame["p_holm"] / frame["p_value"]
@@ -156,13 +156,8 @@ def table1(dependencies: pd.DataFrame, labels: Mapping[str, RunLabel], random: p
     frame["relations_are"] = "converted" if labels["dependencies"].converted else "annotated"
     columns = {
         **{"relation": "Relation", "n": "n", "best": "Head", "direction": "Direction", "accuracy": "Accuracy %"},
-        **{
-            "interval": "95 % interval",
-            "runner_up": "Runner-up",
-            "runner_up_accuracy": "Runner-up %",
-            "gap": "Gap, 95 % interval",
-        },
-        **{"also_first_for": "Also first for", "heldout_accuracy": "Held-out %"},
+        **{"interval": "95 % interval", "runner_up": "Runner-up", "runner_up_accuracy": "Runner-up %"},
+        **{"gap": "Gap, 95 % interval", "also_first_for": "Also first for", "heldout_accuracy": "Held-out %"},
         **({} if random is None else {"random_heldout_accuracy": "Random weights, held-out %"}),
         **{"baseline_accuracy": "Baseline %", "baseline_offset": "Offset", "p_holm": "p (Holm)"},
         **{"paper_head": "Paper: head", "paper_accuracy": "Paper: accuracy %", "paper_baseline": "Paper: baseline %"},

@@ -137,6 +137,7 @@ def changes(
     seed: int,
 ) -> dict[str, pd.DataFrame]:
     """Tables of the models of each task and seed: `_COLUMNS`, `STATISTICS`, and those of `scores.disabling`.
+
     Values are means over seeds, intervals by bootstrap over examples; a feature or link that no example has has no rows.
     """
     by_task = {task: list(by_seed.values()) for task, by_seed in measures.items()}
@@ -148,12 +149,7 @@ def changes(
 
         frames = {
             "classes": [_class_shares(of_seeds, name, resamples, seed) for name in ANNOTATORS],
-            "head_classes": [
-                head_rows(sum((m.classes[annotator] == k).sum(axis=0) for m in of_seeds), "maps").assign(
-                    **{"annotator": ANNOTATORS[annotator], "class": name, "n": len(of_seeds[0].records)}
-                )
-                for annotator, (k, name) in product(range(len(ANNOTATORS)), enumerate(CLASSES))
-            ],
+            "head_classes": [_head_classes(of_seeds, *key) for key in product(ANNOTATORS, CLASSES)],
             "cosine": [means([m.cosines()[crop] for m in of_seeds]).assign(crop=crop) for crop in of_seeds[0].cosines()],
             "special": [
                 means([m.feature("tuned", "as_published", name) for m in of_seeds]).assign(feature=name)
@@ -169,8 +165,9 @@ def changes(
         }
         for name, of_task in frames.items():
             for frame in filter(len, of_task):
-                of = frame.get("link" if name == "links" else "feature", frame.iloc[:, 0])
-                parts[name].append(frame.assign(task=task, unit=of.map(of_seeds[0].unit), seeds=len(of_seeds)))
+                of = "link" if name == "links" else "feature"
+                unit = frame[of].map(of_seeds[0].unit) if of in frame else "examples"
+                parts[name].append(frame.assign(task=task, unit=unit, seeds=len(of_seeds)))
     tables = {
         name: pd.concat(of_tasks, ignore_index=True)[_COLUMNS[name]] if of_tasks else pd.DataFrame(columns=_COLUMNS[name])
         for name, of_tasks in parts.items()
@@ -185,6 +182,12 @@ def _class_shares(of_seeds: Sequence[Measures], annotator: str, resamples: int, 
     columns = {"class": CLASSES, "share": [share.mean() for share in shares.T], "ci_low": low, "ci_high": high}
     maps = sum(m.classes[0].size for m in of_seeds)
     return pd.DataFrame(columns).assign(annotator=annotator, maps=maps, n=len(shares))
+
+
+def _head_classes(of_seeds: Sequence[Measures], annotator: str, name: str) -> pd.DataFrame:
+    of_class = [m.classes[ANNOTATORS.index(annotator)] == CLASSES.index(name) for m in of_seeds]
+    facts = {"annotator": annotator, "n": len(of_seeds[0].records), "class": name}
+    return head_rows(np.sum(of_class, axis=(0, 1)), "maps").assign(**facts)
 
 
 def _feature_rows(of_seeds: Sequence[Measures], feature: str, model: str, mode: str) -> pd.DataFrame:

@@ -44,6 +44,7 @@ def over_tasks(value: str, name: str, reduced: str = "mean", interval: tuple[str
 
 def most_frequent_class(table: pd.DataFrame) -> pd.DataFrame:
     """The class that most maps of each head have over all tasks, by `HEADLINE`; ties go to the first class of the paper.
+
     pattern_share (of its maps) has Wilson's 95 % interval; the maps of an example under several seeds count once.
     """
     maps = _maps_of_classes(table)

@@ -1,4 +1,5 @@
 """What the models of a task are run for: predictions (Table 1), also with heads disabled (Figures 8 and 9), and measures.
+
 Words have tags and relations (gold layers, or spaCy's), and from them features (section 4.4, Figure 7) and links (section 4.5).
 """
 
@@ -303,7 +304,7 @@ def analyses_of(examples: Sequence[Example], tagger: str) -> dict[int, Analysis]
         pipeline = spacy.load(tagger)
     except (ImportError, OSError):
         absent = "nouns, verbs, pronouns, subjects, objects and links are absent from the task's texts: they have no gold tags"
-        _log.warning("%s, and spaCy or its model %s is missing (pip install spacy, python -m spacy download)", absent, tagger)
+        _log.warning("%s, and spaCy or its model is missing (pip install spacy, python -m spacy download %s)", absent, tagger)
         return {}
     return {example.record: aligned(example, [pipeline(text) for text in example.texts]) for example in examples}
 

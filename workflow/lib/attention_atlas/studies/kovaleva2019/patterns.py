@@ -1,4 +1,5 @@
 """Classes of attention maps, by rules and by a small convolutional network (Kovaleva et al. 2019, section 4.1, Figure 1).
+
 Maps of one head are alike in all texts: cross-validation over layers tells how well a classifier works on another model.
 Labelled maps are of short texts and one model: they are augmented by other places, lengths, strengths.
 """

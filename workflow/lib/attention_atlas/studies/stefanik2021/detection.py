@@ -79,7 +79,7 @@ def detection(
     scores["word_statistics"] = heldout_regression(statistics, key, documents, fit)
     return {
         "words": table.assign(**scores),
-        "relative_attention": relative_rows(table, card, statistics, folds, resamples, seed),
+        "relative_attention": relative_rows(table, card, statistics, documents, folds, resamples, seed),
         "head_ranking": head_ranking(features, key, documents, calibrated, card.heads),
         "logistic_regression": coefficient_rows(features, key, documents, fit, card.heads),
         "detectors": detector_rows(scores, key, documents),
@@ -128,7 +128,9 @@ def features_of(words: pd.DataFrame, card: Card, reduction: str) -> Floats:
     return words[_feature_names(card.layers, card.heads, reduction)].to_numpy(np.float64)
 
 
-def relative_rows(words: pd.DataFrame, card: Card, statistics: Floats, folds: int, resamples: int, seed: int) -> pd.DataFrame:
+def relative_rows(
+    words: pd.DataFrame, card: Card, statistics: Floats, documents: Ints, folds: int, resamples: int, seed: int
+) -> pd.DataFrame:
     """Relative attention of each head by each reduction, mean over documents.
 
     adjusted_low, adjusted_high: 95 % intervals that are simultaneous for all heads, by random signs of the documents.
@@ -136,14 +138,15 @@ def relative_rows(words: pd.DataFrame, card: Card, statistics: Floats, folds: in
     """
     key, tables = words["key"].to_numpy(), []
     places_by_document = words.groupby("record", sort=False).indices.values()
+
+    def rows_of(attention: Floats) -> pd.DataFrame:
+        by_document = np.stack([relative_attention(attention[places].T, key[places]) for places in places_by_document])
+        return mean_rows_of_heads(by_document.reshape(-1, card.layers, card.heads), resamples, seed)
+
     for reduction in REDUCTIONS:
         received = features_of(words, card, reduction)
-        expected = expected_attention(received, statistics, pd.factorize(words["record"])[0], folds)
-        rows, controlled = (
-            mean_rows_of_heads(by_document.reshape(-1, card.layers, card.heads), resamples, seed)
-            for values in (received, received - expected)
-            for by_document in [np.stack([relative_attention(values[at].T, key[at]) for at in places_by_document])]
-        )
+        rows = rows_of(received)
+        controlled = rows_of(received - expected_attention(received, statistics, documents, folds))
         rows.insert(0, "reduction", reduction)
         ends = {f"controlled_{end}": controlled[f"adjusted_{end}"] for end in ("low", "high")}
         tables.append(rows.assign(unit=DOCUMENTS, controlled=controlled["value"], **ends))

@@ -35,7 +35,7 @@ from attention_atlas.figures.style import (
     use_style,
 )
 from attention_atlas.published.values import load_published, published_rows
-from attention_atlas.studies.tenney2019.targets import RISING
+from attention_atlas.studies.tenney2019.summary import MOST_AT_LIMIT, RISING
 from attention_atlas.workflow.shown import figure
 
 LAYER_LABEL = "Layer (0: embeddings)"
@@ -82,7 +82,7 @@ def figure1(summary_tasks: pd.DataFrame) -> DrawnFigure:
     order = list(titles.values())
     sns.pointplot(points, x="value", y="title", order=order, **of_kinds, **style, linestyle="none", ax=axis)
     for place, (noise, limited) in enumerate(table[["within_noise", "at_step_limit"]].to_numpy()):
-        if note := RISING if limited > 0.5 else NOISE if noise else "":
+        if note := RISING if limited > MOST_AT_LIMIT else NOISE if noise else "":
             axis.text(layers + 0.45, place - 0.16, note, color=BLUE, fontsize=7, ha="right", va="center", style="italic")
     for column, (_, quantity, colour, _, shift, _) in _KINDS.items():
         marks = published.values(quantity)

@@ -29,6 +29,8 @@ from attention_atlas.studies.tenney2019.targets import (
 Floats = npt.NDArray[np.float64]
 Frames = Mapping[str, pd.DataFrame]  # task -> a table of its probes
 FIGURE3 = ["sentence", "source", "task", "id", "words", "target", "span1", "span2", "layer", "label", "gold", "probability"]
+RISING = "F1 still rising at the step limit"
+MOST_AT_LIMIT = 0.5  # share of probes of a layer at the step limit; above it, the layers of the task measure learning speed
 _PROBE_SCORES = ["task", "layer", "seed", "f1", "layer0", "condition", "labels", "targets", "steps"]
 _CONSTANT_ANSWER = "constant_answer"
 

@@ -37,12 +37,14 @@ from attention_atlas.published.values import Published, load_published
 from attention_atlas.stats.intervals import LEVEL, expanded_level, level_of_parts
 from attention_atlas.stats.ranks import spearman
 from attention_atlas.studies.tenney2019.summary import (
+    MOST_AT_LIMIT,
+    RISING,
     Floats,
     centre_of_gravity,
     divergence_of_weights,
     weights_on_all_layers,
 )
-from attention_atlas.studies.tenney2019.targets import AMBIGUOUS, EARLY, EQUAL, RISING, Recipe, recipe_of
+from attention_atlas.studies.tenney2019.targets import AMBIGUOUS, EARLY, EQUAL, Recipe, recipe_of
 from attention_atlas.workflow.shown import table
 
 PUBLISHED_RECIPES = dict.fromkeys(("protoroles", "relations"), Recipe(evaluation_interval=100, max_steps=10_000))
@@ -257,7 +259,7 @@ class Results:
     @property
     def rising(self) -> set[str]:
         """Tasks whose probes, of some layer and in most seeds, no early stopping ended: layers would measure learning speed."""
-        return set(self.tasks.loc[self.tasks["at_step_limit"] > 0.5, "task"])
+        return set(self.tasks.loc[self.tasks["at_step_limit"] > MOST_AT_LIMIT, "task"])
 
     def converged(self, claim: Claim, *tasks: str) -> Claim:
         """The claim, not tested if F1 of one of its tasks still rises."""

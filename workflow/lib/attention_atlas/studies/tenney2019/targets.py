@@ -25,7 +25,6 @@ EARLY, EQUAL, CONTROL_TASK, RANDOM_ENCODER = "early_stopping", "equal_steps", "c
 SHUFFLED_LABELS = "shuffled_labels"
 CONDITIONS = (EARLY, EQUAL, CONTROL_TASK, RANDOM_ENCODER, SHUFFLED_LABELS)
 TRUTH = "truth"
-RISING = "F1 still rising at the step limit"
 AMBIGUOUS = 0.7  # highest mean probability of a label over layers of a target that is in doubt (footnote 6)
 ANSWERS = ["true", "false", "missed"]
 COUNTS = ["task", "layer0", "condition", "top", "seed", "record", "unit_number", *ANSWERS]
