@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 
 from attention_atlas.atlas.correlations import MATCHES
-from attention_atlas.atlas.measures import MEASURES
+from attention_atlas.atlas.measures import BEYOND, INSIDE, LONG, MEASURES
 from attention_atlas.atlas.page import atlas
 from attention_atlas.attention.cache import StoredAttention
 from attention_atlas.corpora.examples import all_examples
 from attention_atlas.io.tables import RunLabel
+from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.methods.head_relations import HEAD_RELATIONS
 
 LIMITS = {"count": 2, "max_tokens": 24, "shortest": 6}
@@ -36,13 +37,17 @@ def small_atlas(layers: int, heads: int) -> dict[str, pd.DataFrame]:
     table["entropy"] = 4 * chance.random(count)
     table["to_sep"] = np.where(table.index == 1, np.nan, chance.random(count))
     table["masked"] = chance.normal(size=count)
-    table["masked_low"], table["masked_high"] = table["masked"] - 1, table["masked"] + 2
     # Of the first head the induction is like that of random weights.
     table["induction"] = 0.5 + table.index / count
-    table["induction_low"], table["induction_high"] = table["induction"] - 0.1, table["induction"] + 0.1
-    table["induction_null_low"], table["induction_null_high"] = 0.01, 0.55
-    table["induction_q"] = np.where(table.index == 0, 0.7, 0.001)
     table["distance_type"] = chance.choice(["dense", "vertical"], count)
+    long = table.melt(PLACE, ["entropy", "to_sep", "masked", "induction"], "measure").assign(n=24, verdict="")
+    long = long.reindex(columns=LONG)
+    masked, induction = long["measure"] == "masked", long["measure"] == "induction"
+    long.loc[masked | induction, "low"], long.loc[masked | induction, "high"] = long["value"] - 0.1, long["value"] + 0.2
+    long.loc[induction, ["null_low", "null_high"]] = [0.01, 0.55]
+    long.loc[induction, "q"] = np.where(table.index == 0, 0.7, 0.001)
+    inside = np.where(masked, (long["low"] <= 0) & (long["high"] >= 0), long["q"] > 0.05)
+    long.loc[masked | induction, "verdict"] = np.where(inside, INSIDE, BEYOND)[masked | induction]
     facts = [
         {"measure": "entropy", "title": "Entropy </script><b>", "unit": "nats"},
         {"measure": "to_sep", "title": "Attention to [SEP]", "unit": "share"},
@@ -54,7 +59,8 @@ def small_atlas(layers: int, heads: int) -> dict[str, pd.DataFrame]:
     ]
     same = {"group": "Others", "study": "a2020", "item": "Table 1", "model": "tiny", "kind": "number", "heads": count}
     measures = pd.DataFrame([same | {"n_unit": "examples"} | fact for fact in facts]).reindex(columns=MEASURES)
-    return {"heads": as_read(table), "measures": as_read(measures), "matches": pd.DataFrame(columns=MATCHES)}
+    tables = {"heads": table, "measures": measures, "measures_long": long}
+    return {**{name: as_read(made) for name, made in tables.items()}, "matches": pd.DataFrame(columns=MATCHES)}
 
 
 def sentences_of(folder: Path) -> dict[str, Any]:

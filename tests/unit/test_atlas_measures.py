@@ -4,20 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from atlas_tables import score_table
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.correlations import heads_of_run
 from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, HEAD_SCORES
-from attention_atlas.atlas.measures import (
-    inside_null,
-    measure_rows,
-    numeric,
-    read_measures,
-    why_not_ranked,
-)
+from attention_atlas.atlas.measures import BEYOND, INSIDE, measure_rows, numeric, read_measures, why_not_ranked
 from attention_atlas.errors import AtlasError
-from attention_atlas.methods.head_measures import ends_of
 from attention_atlas.models.language_models import HeadFacts
 from attention_atlas.studies.kovaleva2019.head_measures import most_frequent_class
 from attention_atlas.workflow.study import studies
@@ -30,10 +23,19 @@ def rows(**columns):
     return pd.DataFrame([{"layer": layer, "head": head, **columns} for layer, head in PLACES])
 
 
+def of(measured, name, columns=("value", "low", "high")):
+    """[head, column] numbers of a measure."""
+    return measured.long[measured.long["measure"] == name][list(columns)].to_numpy(float)
+
+
+def verdicts(measured, name):
+    return measured.long.loc[measured.long["measure"] == name, "verdict"].tolist()
+
+
 @pytest.fixture
 def tables():
     """Small tables of three studies."""
-    entropy = pd.concat([rows(measure="entropy", value=1.0, n=48), rows(measure="entropy_cls", value=2.0, n=48)])
+    entropy = pd.concat([rows(measure="entropy", value=1.0, n=48), rows(measure="sep", value=2.0, n=48)])
     entropy["value"] += np.arange(24) / 100
     changed = pd.concat([rows(task=task, crop=crop, n=40) for task in ("mrpc", "rte") for crop in ("real", "padded")])
     changed["value"] = np.arange(48) / 100
@@ -47,16 +49,19 @@ def tables():
 
 def test_columns_come_from_their_rows(tables):
     measured = read_measures(tables, LAYERS, HEADS)
-    table = measured.table
+    table = measured.heads
     assert list(table[["layer", "head"]].itertuples(index=False, name=None)) == PLACES
     assert table["entropy"].tolist() == pytest.approx([1 + k / 100 for k in range(12)])
-    assert table["entropy_cls"].tolist() == pytest.approx([2.12 + k / 100 for k in range(12)])
+    assert table["to_sep"].tolist() == pytest.approx([2.12 + k / 100 for k in range(12)])
     # Real maps of both tasks: rows 0 to 11 and 24 to 35.
     assert table["unchanged"].tolist() == pytest.approx([(k + 24 + k) / 200 for k in range(12)])
-    below, above = table["entropy"] - table["entropy_low"], table["entropy_high"] - table["entropy"]
-    assert [*below, *above] == pytest.approx([0.1] * 12 + [0.2] * 12)
+    assert table["distance_type"].tolist() == ["dense"] * 12
+    value, low, high, n = of(measured, "entropy", ("value", "low", "high", "n")).T
+    assert [*(value - low), *(high - value), *n] == pytest.approx([0.1] * 12 + [0.2] * 12 + [48] * 12)
     # The mean of two independent tasks.
-    assert (table["unchanged"] - table["unchanged_low"]).tolist() == pytest.approx([0.1 / 2**0.5] * 12)
+    value, low, n = of(measured, "unchanged", ("value", "low", "n")).T
+    assert [*(value - low), *n] == pytest.approx([0.1 / 2**0.5] * 12 + [80] * 12)
+    assert "distance_type" not in set(measured.long["measure"]), "names have no interval"
 
 
 def test_every_measure_has_a_row_or_a_reason(tables):
@@ -73,12 +78,12 @@ def test_every_measure_has_a_row_or_a_reason(tables):
 
 
 def test_noise_and_ties_are_not_ranked():
-    values, inside = pd.Series(np.arange(20) / 20), pd.Series(np.arange(20) < 18)
-    assert why_not_ranked(values) == ""
-    assert why_not_ranked(values, inside) == "18 of 20 heads cannot be distinguished from heads without the effect"
-    assert why_not_ranked(values, inside & (values.index > 0)) == ""
-    assert why_not_ranked(pd.Series(np.arange(20) % 4)) == "fewer than five different values"
-    assert why_not_ranked(pd.Series([*range(9), *[3] * 11])) == "most heads are tied with another head"
+    values = pd.Series(np.arange(20) / 20)
+    assert why_not_ranked(values, 0) == ""
+    assert why_not_ranked(values, 18) == "18 of 20 heads cannot be distinguished from heads without the effect"
+    assert why_not_ranked(values, 17) == ""
+    assert why_not_ranked(pd.Series(np.arange(20) % 4), 0) == "fewer than five different values"
+    assert why_not_ranked(pd.Series([*range(9), *[3] * 11]), 0) == "most heads are tied with another head"
 
 
 def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_nothing():
@@ -89,8 +94,7 @@ def test_measures_say_how_many_examples_they_are_of_and_what_makes_them_say_noth
     scores |= {"delta": [0.0, -2.6], "delta_low": [0.0, -13.5], "delta_high": [0.0, 13.8], "documents": 14}
     sources = {"stefanik2021/ablation": removed, "stefanik2021/fine_tuning": pd.DataFrame(scores)}
     measured = read_measures(sources, LAYERS, HEADS)
-    assert measured.examples["tagger_without"] == 14
-    assert set(measured.table["tagger_without_high"]) == {0.25}
+    assert of(measured, "tagger_without", ("n", "high")).tolist() == [[14, 0.25]] * 12
     assert set(measured.warnings) == {"tagger_without"}
     # Without heads the taggers lose: removals can be used.
     sources["stefanik2021/fine_tuning"] = pd.DataFrame(scores | {"delta_high": [0.0, -0.1]})
@@ -104,9 +108,10 @@ def test_a_relation_counts_for_heads_that_have_one_and_is_named_where_it_is_conf
     relations.loc[3, ["relation", "n", "q", "margin"]] = ["none", 0, np.nan, np.nan]
     relations.loc[4, "q"] = 0.2
     measured = read_measures({"clark2019/dependency_head_relations": relations}, LAYERS, HEADS)
-    assert measured.examples["relation_margin"] == 31, "without head 4"
-    assert set(measured.table["relation_accuracy_high"]) == {0.95}
-    assert measured.table["best_relation"].tolist() == ["det"] * 3 + ["none"] * 2 + ["det"] * 7
+    assert measure_rows(measured, {}).set_index("measure").loc["relation_margin", "n"] == 31, "without head 4"
+    assert of(measured, "relation_accuracy", ("n", "high"))[[0, 2]].tolist() == [[40, 0.95], [31, 0.95]], "each head's own n"
+    assert verdicts(measured, "relation_margin")[2:5] == [BEYOND, "", INSIDE]
+    assert measured.heads["best_relation"].tolist() == ["det"] * 3 + ["none"] * 2 + ["det"] * 7
 
 
 def test_measures_have_the_intervals_and_tests_of_their_tables():
@@ -123,10 +128,10 @@ def test_measures_have_the_intervals_and_tests_of_their_tables():
         "michel2019/figure1": pd.concat([masked.assign(experiment="translation", delta=7.0), masked]),
         "stefanik2021/head_ranking": rows(auc=0.7, auc_low=0.55, auc_high=0.8, n=30),
     }
-    table = read_measures(table_of_source, LAYERS, HEADS).table
-    assert table.loc[:3, "masked_high"].tolist() == [1.0, 1.0, -1.0, -1.0]
-    # An interval of one head that leaves out 0 is not enough: the test is of all heads.
-    assert inside_null(table, "masked", 0.0).tolist() == [True, True, False, *[True] * 9]
+    measured = read_measures(table_of_source, LAYERS, HEADS)
+    assert of(measured, "masked", ("high",))[:4, 0].tolist() == [1.0, 1.0, -1.0, -1.0]
+    # An interval of one head that leaves out 0 is not enough: the test is of all heads. Harm counts as well as help.
+    assert verdicts(measured, "masked") == [INSIDE, INSIDE, BEYOND, *[INSIDE] * 9]
     expected = {
         "frame_margin": (0.1, 0.05, 0.2),
         "keyphrase_auc": (0.7, 0.55, 0.8),
@@ -134,12 +139,23 @@ def test_measures_have_the_intervals_and_tests_of_their_tables():
         "disabled": (-1, -1 - 5 / 2, -1 + 18**0.5 / 2),
     }
     for name, ends in expected.items():
-        columns = table[[name, f"{name}_low", f"{name}_high"]].to_numpy()
-        assert columns == pytest.approx(np.tile(ends, (LAYERS * HEADS, 1))), name
+        assert of(measured, name) == pytest.approx(np.tile(ends, (LAYERS * HEADS, 1))), name
     # The test of the mean of tasks follows from its interval.
     z = 1 / ((18**0.5 / 2 + 0) / norm.ppf(0.975))
-    assert table["disabled_q"].to_numpy() == pytest.approx(2 * norm.sf(z)), "all heads are alike, so q is p"
-    assert numeric(table) == ["frame_margin", "disabled", "masked", "keyphrase_auc"], "an end is no measure"
+    assert of(measured, "disabled", ("q",)) == pytest.approx(2 * norm.sf(z)), "all heads are alike, so q is p"
+    assert of(measured, "keyphrase_auc", ("q",)) == pytest.approx(norm.sf(0.2 / (0.15 / norm.ppf(0.975)))), "one-sided"
+    assert numeric(measured.heads) == ["frame_margin", "disabled", "masked", "keyphrase_auc"]
+
+
+def test_a_head_that_does_less_than_one_without_the_effect_is_not_beyond_the_null():
+    """Where only high values mean anything, the other side is no finding, with or without a q of the study."""
+    low = rows(auc=0.3, auc_low=0.25, auc_high=0.35, n=30)
+    relations = rows(rank=1, relation="det", accuracy=0.1, accuracy_low=0.05, accuracy_high=0.2, margin=-0.2, q=0.001, n=40)
+    tables = {"stefanik2021/head_ranking": low}
+    tables["clark2019/dependency_head_relations"] = relations.assign(ci_low=-0.3, ci_high=-0.1)
+    measured = read_measures(tables, LAYERS, HEADS)
+    assert {*verdicts(measured, "keyphrase_auc"), *verdicts(measured, "relation_margin")} == {INSIDE}
+    assert of(measured, "keyphrase_auc", ("q",)).min() > 0.95
 
 
 @pytest.mark.parametrize(("loss", "weak"), [(5.6, True), (5.4, False), (None, False)])
@@ -150,8 +166,7 @@ def test_a_weak_language_model_is_a_caution_on_the_effects_of_masking(loss, weak
     ends = {"ci_low": -0.2, "ci_high": 0.3, "q": 0.5}
     table = rows(value=0.05, **ends, n=30, language_model=f"masked-LM {words}", note="")
     measured = read_measures({CAUSAL_EFFECTS: table}, LAYERS, HEADS)
-    columns = [f"causal_effect{part}" for part in ("", "_low", "_high", "_q")]
-    assert measured.table[columns].iloc[0].tolist() == [0.05, -0.2, 0.3, 0.5]
+    assert of(measured, "causal_effect", ("value", "low", "high", "q"))[0].tolist() == [0.05, -0.2, 0.3, 0.5]
     assert set(measured.warnings) == ({"causal_effect"} if weak else set())
 
 
@@ -172,14 +187,7 @@ def test_the_pattern_of_a_head_is_that_of_most_of_its_maps_over_tasks():
     listed = [(task, "rules", 1, 1, name, maps) for (task, name), maps in counts.items()]
     listed += [("mrpc", "network", 1, 1, "diagonal", 99)]
     table = pd.DataFrame(listed, columns=["task", "annotator", "layer", "head", "class", "maps"])
-    table["n"] = table["task"].map({"mrpc": 7, "rte": 4})
-    classes = most_frequent_class(table).set_index(["layer", "head"])
-    assert classes.loc[(1, 1), ["pattern_class", "pattern_share"]].tolist() == ["vertical", pytest.approx(6 / 11)]
-    by_scipy = binomtest(6, 11).proportion_ci(method="wilson")
-    assert classes.loc[(1, 1), list(ends_of("pattern_share"))].tolist() == pytest.approx([by_scipy.low, by_scipy.high])
-    # Two seeds: twice the maps of the same examples say no more about other examples.
-    doubled = most_frequent_class(table.assign(maps=2 * table["maps"])).set_index(["layer", "head"])
-    pd.testing.assert_frame_equal(doubled, classes)
+    assert most_frequent_class(table)[["layer", "head", "value", "n"]].to_numpy().tolist() == [[1, 1, "vertical", 11]]
 
 
 def test_coreference_is_that_of_the_better_direction_with_its_interval_and_chance():
@@ -190,24 +198,23 @@ def test_coreference_is_that_of_the_better_direction_with_its_interval_and_chanc
     better.loc[1, "ci_low"] = 0.25
     table = pd.concat([pronouns, worse, better], ignore_index=True)
     measured = read_measures({"clark2019/coreference_heads": table}, LAYERS, HEADS)
-    columns = ["coreference", "coreference_low", "coreference_high"]
-    assert measured.table[columns].iloc[:3].to_numpy().tolist() == [[0.7, 0.1, 0.8], [0.5, 0.25, 0.6], [0.5, 0.4, 0.6]]
+    assert of(measured, "coreference")[:3].tolist() == [[0.7, 0.1, 0.8], [0.5, 0.25, 0.6], [0.5, 0.4, 0.6]]
     assert measured.chances == {"coreference": 0.3}
     half = np.array([0.6, 0.25, *[0.1] * 10])
-    p = 2 * norm.sf(np.array([0.4, *[0.2] * 11]) / (half / norm.ppf(0.975)))
-    assert measured.table["coreference_q"].to_numpy() == pytest.approx(multipletests(p, method="fdr_bh")[1])
-    assert inside_null(measured.table, "coreference", 0.3).tolist() == [True, True, *[False] * 10]
+    p = norm.sf(np.array([0.4, *[0.2] * 11]) / (half / norm.ppf(0.975)))
+    assert of(measured, "coreference", ("q",))[:, 0] == pytest.approx(multipletests(p, method="fdr_bh")[1])
+    assert verdicts(measured, "coreference") == [INSIDE, INSIDE, *[BEYOND] * 10]
 
 
 def test_q_of_a_measure_with_a_null_distribution_is_that_of_its_draws_or_missing():
     """All intervals exclude uniform attention, but a head that differs from it can still be like heads with random weights."""
     scores = score_table().assign(q=[0.9, 0.01, 0.9, np.nan] * 5)
-    table = read_measures({HEAD_SCORES: scores}, 2, 2).table
-    assert table["induction"].tolist() == pytest.approx([0.02, 0.05, 0.08, 0.11])
-    assert table["induction_null_high"].unique() == [0.1]
-    assert not {"ov_copying_low", "next_token"} & set(table), "weights have no interval, and this table no next token"
-    assert inside_null(table, "sink").tolist() == [True, False, True, True]
+    measured = read_measures({HEAD_SCORES: scores}, 2, 2)
+    assert of(measured, "induction", ("value", "null_high")).T.tolist() == [[0.02, 0.05, 0.08, 0.11], [0.1] * 4]
+    assert np.isnan(of(measured, "ov_copying", ("low",))).all(), "weights have no interval"
+    assert "next_token" not in measured.heads, "this table has no next token"
+    assert verdicts(measured, "sink") == [INSIDE, BEYOND, INSIDE, INSIDE]
     measured = read_measures({HEAD_SCORES: scores.assign(q=np.nan)}, 2, 2)
-    assert inside_null(measured.table, "sink") is None
+    assert set(verdicts(measured, "sink")) == {""}
     calibration = measure_rows(measured, {}).set_index("measure").loc["sink", "calibration"]
-    assert calibration.startswith("Compared with heads with random weights; too few draws for q.")
+    assert calibration.startswith("Compared with heads with random weights: only higher values count; too few draws for q.")

@@ -41,7 +41,7 @@ def test_measures_of_a_model_are_those_of_the_studies(tmp_path):
     pd.testing.assert_frame_equal(tables["clark2019/surface"], expected)
     pd.testing.assert_frame_equal(tables["clark2019/dependency_head_relations"], of_clark["head_relations"])
     measured_heads = read_measures(tables, 2, 2)
-    assert {"entropy", "to_sep", "best_relation", "relation_margin"} <= set(measured_heads.table)
+    assert {"entropy", "to_sep", "best_relation", "relation_margin"} <= set(measured_heads.heads)
     (tmp_path / "words").mkdir()
     write_treebank(tmp_path / "words", level="words")
     with pytest.raises(AtlasError, match="level: tokens"):

@@ -19,7 +19,8 @@ def test_percentiles_are_scipys_and_measures_of_few_values_have_none():
     slow = [None if value is None else percentileofscore(known, value, "mean") for value in values]
     assert percentiles(values) == pytest.approx(slow, nan_ok=True, abs=0.05), "one decimal"
     tables = small_atlas(3, 4)
-    data = data_of_page(build(tables | {"heads": tables["heads"].assign(masked=np.arange(12) % 4 / 12)}))
+    reasons = ["too few values" if name == "masked" else None for name in tables["measures"]["measure"]]
+    data = data_of_page(build(tables | {"measures": tables["measures"].assign(not_ranked=reasons)}))
     assert data["percentiles"]["masked"] == [None] * 12
     assert None not in data["percentiles"]["entropy"]
 
@@ -66,7 +67,8 @@ def test_the_page_holds_the_tables_and_no_address():
         assert values == pytest.approx(table[name].tolist(), rel=1e-5, nan_ok=True)
     assert data["values"]["distance_type"] == table["distance_type"].tolist()
     low, high = data["intervals"]["masked"]
-    assert [low, high] == [pytest.approx(table[end].tolist(), rel=1e-3) for end in ("masked_low", "masked_high")]
+    assert [low, high] == [pytest.approx((table["masked"] + reach).tolist(), abs=1e-3) for reach in (-0.1, 0.2)]
+    assert data["counts"]["entropy"] == [24] * 12
     assert data["intervals"].keys() == data["inside"].keys() == {"masked", "induction"}
     assert data["null"]["induction"][:2] == [[0.01] * 12, [0.55] * 12]
     assert data["inside"]["induction"] == [1] + [0] * 11, "by q"

@@ -10,11 +10,9 @@ from small_tokenizer import save_tokenizer
 from tiny_models import saved_model, tiny
 from tokenizers import Tokenizer
 from torch import nn
-from transformers import BertConfig, BertModel, GPT2Config, GPT2Model, GPTNeoXConfig, GPTNeoXForCausalLM
+from transformers import BertConfig, BertModel, GPTNeoXConfig, GPTNeoXForCausalLM
 
-from attention_atlas.atlas.head_measures import HEAD_SCORES
 from attention_atlas.atlas.head_scores import (
-    CONSTANT,
     LONGEST,
     SHORTEST,
     Draws,
@@ -27,9 +25,8 @@ from attention_atlas.atlas.head_scores import (
     repeated_sequences,
     repetition_measures,
     scores_of,
-    sentence_measures,
+    sink_share,
 )
-from attention_atlas.atlas.measures import read_measures
 from attention_atlas.attention.engine import attention_layers
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import Example
@@ -43,9 +40,9 @@ SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "i
 NEOX = GPTNeoXConfig(vocab_size=60, max_position_embeddings=64, **SMALL)
 
 
-def inputs_for(before=(), after=(), sep=None, first_piece=1):
+def inputs_for(before=(), after=(), first_piece=1):
     sequences = repeated_sequences(range(first_piece, VOCABULARY), before, after, POSITIONS, 8, 0)
-    return Inputs([sequence.example for sequence in sequences], sequences, 0, sep)
+    return Inputs([sequence.example for sequence in sequences], sequences, 0)
 
 
 def others(scores, place):
@@ -112,13 +109,13 @@ def test_heads_of_an_encoder_have_what_they_were_made_for(tmp_path):
         # Less the coordinate of a piece that no text has, since layer norm moves all coordinates.
         second.attention.self.value.weight[SIZE, [SEP, 0]] = torch.tensor([1.0, -1.0])
         second.attention.output.dense.weight[0, SIZE] = 1.0
-    inputs = inputs_for((CLS,), (SEP,), str(SEP), first_piece=3)
+    inputs = inputs_for((CLS,), (SEP,), first_piece=3)
     scores = {name: values.mean(axis=0) for name, values in scores_of(saved_model(model, tmp_path), inputs).items()}
     even = np.mean([2 / len(example.tokens) for example in inputs.sentences])
     # Of the last head by weights, the first token and [SEP] get no more than any other token.
     assert scores["sink"].ravel()[1:] == pytest.approx([1, 1, even], abs=0.05)
     assert scores["next_token"].ravel() == pytest.approx([1, 0, 0, 0], abs=0.1)
-    assert [scores["norm_sep"][1, 1], scores["norm_sink"][1, 1]] == pytest.approx([1, 1], abs=0.05)
+    assert scores["norm_sink"][1, 1] == pytest.approx(1, abs=0.05)
 
 
 PIECES = list(range(100, 200))
@@ -178,10 +175,7 @@ def test_sinks_are_the_first_token_and_special_tokens():
     maps = np.random.default_rng(0).dirichlet(np.ones(6), size=(2, 3, 6))
     example = Example(0, "s", (1,) * 6, (0,) * 6, ("[SEP]", "b", "c", "[SEP]", "d", "[SEP]"), (-1, 1, 2, -1, 3, -1), ())
     slow = np.mean([maps[:, :, query, [0, 3, 5]].sum(-1) for query in (1, 2, 4)], axis=0)
-    np.testing.assert_allclose(sentence_measures(maps, example, None)["sink"], slow)
-    separators = np.mean([maps[:, :, query, [3, 5]].sum(-1) for query in (1, 2, 4)], axis=0)
-    of_sep = sentence_measures(maps, example, "[SEP]")["sep"]
-    np.testing.assert_allclose(of_sep, separators, err_msg="the first token of every text is no separator")
+    np.testing.assert_allclose(sink_share(maps, example), slow)
 
 
 def test_copying_is_that_of_the_whole_matrix_of_pieces():
@@ -242,20 +236,34 @@ def test_models_of_one_architecture_share_the_scores_of_random_weights(tmp_path)
     assert {values.shape for values in null.values()} == {(2, 2, 3)}
     inputs = draw_inputs(of_job["card"], of_job["tokenizer"], of_job["examples"], Draws(8, 2, 4, 100, 0))
     assert not {piece for sequence in inputs.sequences for piece in sequence.example.input_ids[1:-1]} & {0, 2, 3}
-    even = head_scores(entry, null=null, **of_job).groupby("measure")["even_share"].first()
+    table = head_scores(entry, null=null, **of_job).groupby("measure").first()
+    assert (table.loc["sink", "null_low"] < table.loc["sink", "even_share"] < table.loc["sink", "null_high"]).all()
+    even = table["even_share"]
     assert even["sink"] == pytest.approx(np.mean([2 / len(example.tokens) for example in inputs.sentences]))
     of_sequences = np.mean([1 / len(sequence.example.input_ids) for sequence in inputs.sequences])
     assert even[["induction", "next_token"]].tolist() == pytest.approx([of_sequences] * 2)
 
 
-def test_measures_that_are_constant_by_construction_have_no_values(tmp_path):
-    """A causal model that reads [CLS] ... [SEP]: no word sees [SEP], and [CLS] sees only itself."""
+def test_random_weights_are_compared_on_even_terms(tmp_path):
+    """Shares of random models depend on the lengths of the few inputs that each reads: divided by the uniform share, they do
+    not, and a head with half as much again as the uniform share lies outside their range, where it lay inside.
+    """
     of_job = inputs_of_job(tmp_path)
+    words = ("small", "dogs", "bark", ".")
+    pieces = WordPieces(tmp_path / "tokenizer.json")
+    for record in range(12, 48):
+        made = pieces.assemble([pieces.pieces(words * (1 + record % 4))])
+        facts = (made.input_ids, made.segment_ids, made.tokens, made.word, words * (1 + record % 4))
+        of_job["examples"].append(Example(record, f"s{record}", *facts))
+    of_job["settings"] = {"inputs": 40, "random_models": 120, "random_inputs": 1}
     torch.manual_seed(0)
-    sizes = {"n_embd": 24, "n_layer": 2, "n_head": 3, "n_inner": 32, "n_positions": 64}
-    entry = saved_model(GPT2Model(GPT2Config(vocab_size=200, bos_token_id=0, eos_token_id=0, **sizes)), tmp_path / "model")
-    null = random_scores(entry, **of_job)["scores"]
-    measured = read_measures({HEAD_SCORES: head_scores(entry, null=null, **of_job)}, 2, 3)
-    assert measured.absent["norm_sep"] == CONSTANT
-    assert "next_token" not in measured.table
-    assert {"sink", "norm_sink", "previous_token"} <= set(measured.table)
+    entry = saved_model(BertModel(BertConfig(vocab_size=200, max_position_embeddings=64, **SMALL)), tmp_path / "model")
+    relative = random_scores(entry, **of_job)["scores"]["sink"]
+    inputs = draw_inputs(of_job["card"], of_job["tokenizer"], of_job["examples"], Draws(40, 120, 1, 100, 0))
+    even = np.array([2 / len(inputs.part(k, 1).sentences[0].tokens) for k in range(120)])
+    shares = relative * even[:, None, None]
+    assert shares.std() / shares.mean() > 0.5, "the lottery of inputs"
+    assert relative.std() < 0.05
+    mean = np.mean([2 / len(example.tokens) for example in inputs.sentences])
+    assert np.quantile(shares, 0.975) > 1.5 * mean
+    assert relative.max() < 1.5

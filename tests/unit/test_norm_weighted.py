@@ -92,16 +92,14 @@ def test_a_sink_with_a_value_of_zero_gets_no_norm_weighted_share(sinks, tmp_path
     assert "shares its layers in groups" in notes["norm_sink"]
 
 
-def test_even_shares_are_those_of_attention_to_all_that_a_token_can_see():
-    inputs = Inputs([sequence.example for sequence in SHORT], SHORT, 1, sep="3")
+def test_even_shares_are_those_of_attention_to_all_that_a_token_can_see(tmp_path):
+    inputs = Inputs([sequence.example for sequence in SHORT], SHORT, 1)
     lengths = np.array([len(sequence.example.input_ids) for sequence in SHORT])
-    both_ways = even_scores(inputs, causal=False)
-    assert both_ways["sink"] == pytest.approx((2 / lengths).mean())
-    assert both_ways["sep"] == pytest.approx((1 / lengths).mean())
+    entry = saved_model(tiny("bert"), tmp_path)
+    both_ways = even_scores(entry, inputs, causal=False)
+    assert both_ways["sink"] == both_ways["norm_sink"] == pytest.approx((2 / lengths).mean())
     assert both_ways["induction"] == pytest.approx((1 / lengths).mean())
-    causal = even_scores(inputs, causal=True)
-    # The last token is hidden from all others.
-    assert causal["sep"] == 0
+    causal = even_scores(entry, inputs, causal=True)
     expected = np.mean([np.mean([1 / (place + 1) for place in range(1, n - 1)]) for n in lengths])
     assert causal["sink"] == pytest.approx(expected)
     assert even_map(3, True)[0, 0, :, 0] == pytest.approx([1, 1 / 2, 1 / 3])

@@ -194,5 +194,5 @@ def test_a_model_that_predicts_nothing_leaves_a_reason(tmp_path):
     no_head = str(tmp_path / "head"), HeadFacts("none")
     tables = relation_effects(entry, replace(CARD, mask=None), *no_head, [sentence(k) for k in range(8)], table, **settings)
     measured = read_measures({RELATION_WEIGHTS: tables["weights"], CAUSAL_EFFECTS: tables["effects"]}, LAYERS, HEADS)
-    assert "norm_gain" in measured.table
+    assert "norm_gain" in measured.heads
     assert "predicts neither masked tokens" in measured.absent["causal_effect"]

@@ -134,9 +134,10 @@ def test_extremes_are_covered_where_the_interval_of_the_one_that_is_seen_is_not(
     assert found >= 0.9 * data_sets
 
 
-def test_a_further_draw_has_a_small_p_as_rarely_as_p_says():
+@pytest.mark.parametrize("greater", [False, True])
+def test_a_further_draw_has_a_small_p_as_rarely_as_p_says(greater):
     sample = np.random.default_rng(0).exponential(size=(600, 100))
-    p = np.array([against_null(row[:1], row[1:])["p"].item() for row in sample])
+    p = np.array([against_null(row[:1], row[1:], greater)["p"].item() for row in sample])
     for level in (0.01, 0.05, 0.2):
         assert (p <= level).sum() <= binom.ppf(0.9999, 600, level)
     assert (p <= 0.05).sum() >= binom.ppf(0.0001, 600, 0.05), "no more conservative than it has to be"
@@ -148,6 +149,8 @@ def test_columns_against_draws_by_hand():
     assert table["p"].tolist() == pytest.approx([1, 1 / 1001, 1 / 1001, np.nan, 3 / 1001], abs=2e-3, nan_ok=True)
     assert table["q"][[0, 1, 2, 4]].tolist() == pytest.approx(false_discovery_control(table["p"][[0, 1, 2, 4]]))
     assert np.isnan(table["q"][3])
+    higher = against_null([0.5, 2.0, -3.0], np.arange(1000) / 1000, greater=True)["p"]
+    assert higher.tolist() == pytest.approx([501 / 1001, 1 / 1001, 1]), "a low value is no evidence of an effect"
     assert against_null(np.full(12, 9.0), np.arange(1190))["q"].isna().all(), "too few draws"
     generator = np.random.default_rng(1)
     q = against_null(np.r_[generator.normal(size=60), generator.normal(6, 1, size=12)], generator.normal(size=7200))["q"]
@@ -158,6 +161,7 @@ def test_columns_against_draws_by_hand():
 def test_p_of_an_interval_is_that_of_the_normal_test():
     z, half = np.array([-3.0, -1.0, 0.0, 0.5, 2.0]), norm.ppf(0.975)
     assert p_of_intervals(z, z - half, z + half, 0.0) == pytest.approx(2 * norm.sf(np.abs(z)))
+    assert p_of_intervals(z, z - half, z + half, 0.0, greater=True) == pytest.approx(norm.sf(z))
     generator = np.random.default_rng(0)
     values, below, above = generator.normal(size=1000), *generator.uniform(0.01, 3, (2, 1000))
     excluded = (values - below > 0.2) | (values + above < 0.2)

@@ -41,6 +41,26 @@ def test_intervals_over_documents_cover_where_those_over_segments_do_not():
     assert covered["segments"] < 45
 
 
+def test_an_item_without_a_value_for_one_head_counts_for_the_others():
+    """Every head is that of a table of its own, without the items that it has no value of."""
+    values = np.random.default_rng(0).normal(size=(12, 1, 3))
+    values[[0, 3], 0, 0] = values[2] = values[:, 0, 2] = np.nan
+    units = independent_units([str(k // 2) for k in range(12)], "sentences")
+    table = mean_rows(values, 50, 0, units).set_index("head")
+    for head, present in enumerate(~np.isnan(values[:, 0].T), start=1):
+        expected = values[present, 0, head - 1]
+        assert table.loc[head, "n"] == len(expected)
+        if len(expected):
+            # The bootstrap draws units of all items with a value for some head.
+            sums, sizes = (
+                units.at(~np.isnan(values).all(axis=(1, 2))).sums(np.delete(of, 2))
+                for of in (np.where(present, values[:, 0, head - 1], 0), present)
+            )
+            low, high = bootstrap_ratio(sums[:, None], sizes[:, None], 50, 0)
+            assert table.loc[head, ["value", "ci_low", "ci_high"]].tolist() == pytest.approx([expected.mean(), low[0], high[0]])
+    assert table.loc[3, ["value", "ci_low"]].isna().all()
+
+
 def test_relations_are_chosen_and_resampled_by_document():
     gold = make_gold(24, 6, ["det", "dobj"])
     gold = type(gold)(**{**vars(gold), "documents": tuple(f"d{k // 4}" for k in range(24))})

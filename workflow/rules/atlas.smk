@@ -77,6 +77,7 @@ use rule measured as atlas_heads with:
     output:
         heads="results/{run}/atlas/heads.tsv",
         measures="results/{run}/atlas/measures.tsv",
+        measures_long="results/{run}/atlas/measures_long.tsv",
         correlations="results/{run}/atlas/correlations.tsv",
         matches="results/{run}/atlas/matches.tsv",
         matching="results/{run}/atlas/matching.tsv",

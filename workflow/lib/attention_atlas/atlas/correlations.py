@@ -22,15 +22,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import rankdata
 
 from attention_atlas.atlas.head_measures import BREADTH
-from attention_atlas.atlas.measures import (
-    by_definition,
-    chances_of,
-    measure_rows,
-    numeric,
-    read_measures,
-    takes_few_values,
-    unranked,
-)
+from attention_atlas.atlas.measures import by_definition, measure_rows, numeric, read_measures, takes_few_values
 from attention_atlas.errors import AtlasError
 from attention_atlas.stats.intervals import percentile_interval
 from attention_atlas.stats.ranks import pearson, spearman
@@ -114,15 +106,14 @@ def shuffle_p(observed: float, shuffled: Floats) -> float:
     return (beyond + 1) / (len(shuffled) + 1)
 
 
-def correlation_rows(table: pd.DataFrame, draws: Draws, chances: Mapping[str, float]) -> pd.DataFrame:
-    """One row per pair of measures in heads.tsv that can be ranked and have enough heads, columns `CORRELATIONS`.
+def correlation_rows(table: pd.DataFrame, ranked: Sequence[str], draws: Draws) -> pd.DataFrame:
+    """One row per pair of measures in heads.tsv that can be `ranked` and have enough heads, columns `CORRELATIONS`.
 
     spearman: over all heads; within_layers: of ranks minus their means by layer; p: two-sided, of within_layers, by shuffling
     heads within their layers. definitional: the two measures correlate by definition, and are not tested.
     """
-    rows, names = [], numeric(table)
-    unusable = unranked(table, names, chances)
-    for first, second in combinations([name for name in names if name not in unusable], 2):
+    rows = []
+    for first, second in combinations(ranked, 2):
         complete = table.dropna(subset=[first, second])
         if len(complete) < LEAST or takes_few_values(complete[first]) or takes_few_values(complete[second]):
             continue
@@ -200,13 +191,13 @@ def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second
     """One row per measure, columns `AGREEMENT`: rank correlation of matched heads on a measure left out of the matching.
 
     For each measure, heads are matched by the other measures that `counted_once` keeps, except those that correlate with it by
-    definition. null_low, null_high: central 95 % of the same statistic when the heads of the second model are permuted at
-    random; p_holm is over the measures of a model. Measures may correlate even with random weights: compare with a control.
+    definition. null_low, null_high: central 95 % of the same statistic when the heads of the second model are shuffled within
+    their layers: models that are alike in depth alone agree no better than that. p: one-sided; p_holm: over the measures of a
+    model. Measures may correlate even with random weights: compare with a control.
     """
     names, of_first, of_second = behaviour(first, second)
     shuffles = min(draws.shuffles, _MOST_SHUFFLES)
-    chance = np.random.default_rng(draws.seed)
-    places = chance.permuted(np.tile(np.arange(len(second)), (shuffles, 1)), axis=1)
+    places = shuffles_within(tuple(second["layer"].tolist()), shuffles, draws.seed)
     kept = counted_once(names)
     rows = []
     for name, first_values, second_values in zip(names, of_first.T, of_second.T, strict=True):
@@ -217,7 +208,8 @@ def agreement_rows(model: str, random_weights: bool, first: pd.DataFrame, second
         ranks, partner_ranks = rankdata(first_values)[heads], rankdata(second_values)
         value = float(pearson(ranks, partner_ranks[partners]))
         null = np.asarray(pearson(ranks[None], partner_ranks[places[:, partners]]))
-        facts = [model, random_weights, name, len(used), value, *percentile_interval(null), shuffle_p(value, null)]
+        p = (1 + int((null >= value - 1e-12).sum())) / (1 + shuffles)  # less is rounding
+        facts = [model, random_weights, name, len(used), value, *percentile_interval(null), p]
         rows.append([*facts, np.nan, len(heads)])
     table = pd.DataFrame(rows, columns=AGREEMENT)
     return table.assign(p_holm=corrected_p(table["p"], "holm", 1 / (1 + shuffles), LEVEL))
@@ -235,8 +227,9 @@ def heads_of_run(
     shuffles: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """heads: model, layer, head and one column per measure of single heads from all studies; measures: see `measure_rows`;
-    correlations: see `correlation_rows`; the run's model matched with others (`MATCHES`, `AGREEMENT`).
+    """heads: model, layer, head and one column per measure of single heads from all studies; measures_long: columns `LONG`;
+    measures: see `measure_rows`; correlations: see `correlation_rows`; the run's model matched with others (`MATCHES`,
+    `AGREEMENT`).
 
     page_tables: compared model -> its tables from `sentences.of_model` and `head_scores`, the run's model first; none if the
     run compares no models. shapes: of each model, layers and heads per layer. table_models: table -> the model whose heads it
@@ -245,16 +238,18 @@ def heads_of_run(
     if not tables:
         raise AtlasError("the run builds no study that measures single heads: name one in the run.")
     measured = read_measures(tables, *shapes[model], skip_reasons)
-    heads = pd.concat([pd.Series(model, measured.table.index, name="model"), measured.table], axis=1)
+    heads = pd.concat([pd.Series(model, measured.heads.index, name="model"), measured.heads], axis=1)
     measures = measure_rows(measured, table_models)
-    compared = {name: read_measures(of_model, *shapes[name]).table for name, of_model in page_tables.items()}
+    ranked = measures.loc[(measures["kind"] == "number") & (measures["not_ranked"] == ""), "measure"].tolist()
+    compared = {name: read_measures(of_model, *shapes[name]).heads for name, of_model in page_tables.items()}
     first, draws = compared.pop(model, pd.DataFrame()), Draws(resamples, shuffles, seed)
     matches = [match_rows(name, first, table) for name, table in compared.items()]
     agreement = [agreement_rows(name, random_weights[name], first, table, draws) for name, table in compared.items()]
     return {
         "heads": heads,
+        "measures_long": measured.long,
         "measures": measures,
-        "correlations": correlation_rows(heads, draws, chances_of(measures)),
+        "correlations": correlation_rows(heads, ranked, draws),
         "matches": pd.concat(matches) if matches else pd.DataFrame(columns=MATCHES),
         "matching": pd.concat(agreement) if agreement else pd.DataFrame(columns=AGREEMENT),
     }

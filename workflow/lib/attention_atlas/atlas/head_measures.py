@@ -15,12 +15,10 @@ from attention_atlas.methods.head_measures import (
     WEIGHTS,
     WHERE,
     Caution,
-    Examples,
     Measure,
     Source,
-    ends_of,
-    null_of,
-    one_per_value,
+    each,
+    where,
 )
 from attention_atlas.models.card import weak_predictor
 
@@ -33,41 +31,39 @@ MODEL_TABLES = (HEAD_SCORES, RELATION_WEIGHTS, CAUSAL_EFFECTS)
 """Tables of single heads that need the model in addition to its attention on the atlas's sentences."""
 
 
-# --- the table of head scores: value, interval, null distribution and q of a measure in one row per head ---------------
-
 BREADTH = ("entropy", "duplicate_token", "induction")
 """Measures that rank heads that ignore token identity by how broad they are: such a head gives the one token of a random
 sequence that a measure is about little if it attends to few places, and an even share if it attends broadly.
 """
 _RANDOM = "heads with random weights"
-_STATISTICS = ("ci_low", "ci_high", "null_low", "null_high", "q")
+_NULL = ("null_low", "null_high", "q")
 _SCORES = (
     (WHERE, "sentences", (
-        ("sink", "Attention to the first token and to special tokens", "Xiao et al. 2023", "share", "an attention sink",
-         ("to_sep", "to_cls", "norm_sink", "norm_sep")),
+        ("sink", "Attention to the first token and to special tokens", "Xiao et al. 2023", "share", "an attention sink", "",
+         ("to_sep", "to_cls", "norm_sink")),
     )),
     (NORM, "sentences", (
         ("norm_sink", "Norm-weighted attention to the first token and to special tokens", "Kobayashi et al. 2020", "share",
-         "its output comes from sinks", ("norm_sep", "to_sep", "to_cls")),
-        ("norm_sep", "Norm-weighted attention of words to [SEP]", "Kobayashi et al. 2020", "share",
-         "its output comes from [SEP]", ("to_sep",)),
+         "its output comes from sinks", "", ("to_sep", "to_cls")),
     )),
     (REPEATED, "sequences", (
         ("previous_token", "Attention to the previous token (random tokens)", "Elhage et al. 2021", "share",
-         "looks back one token", ()),
+         "looks back one token", "", ()),
         ("next_token", "Attention to the next token (random tokens)", "Elhage et al. 2021", "share",
-         "looks ahead one token", ()),
+         "looks ahead one token", "", ()),
         ("duplicate_token", "Attention to the same token elsewhere (random tokens)", "Elhage et al. 2021", "share",
-         "finds the same token", ("entropy", "induction")),
+         "finds the same token", "", ("entropy", "induction")),
         ("induction", "Induction: attention to what followed the same token (random tokens)", "Olsson et al. 2022", "share",
-         "induction head", ("entropy", "duplicate_token")),
+         "induction head", "", ("entropy", "duplicate_token")),
     )),
     (WEIGHTS, "", (
         ("ov_copying", "Copying by weights: signs of the eigenvalues of W_U W_OV W_E", "Elhage et al. 2021", "mean sign",
-         "makes what it attends to more likely", ()),
+         "makes what it attends to more likely", "makes it less likely", ()),
     )),
 )  # fmt: skip
-"""Group, unit of the inputs, and name, title, source, unit, meaning and `Measure.shares` of each measure."""
+"""Group, unit of the inputs, and name, title, source, unit, meanings and `Measure.shares` of each measure."""
+ONE_SIDED = {name: not lower for *_, scores in _SCORES for name, *_, lower, _ in scores}
+"""Measure -> whether only high values mean anything."""
 
 
 def _by_measure(table: pd.DataFrame, column: str) -> dict[str, Any]:
@@ -98,15 +94,13 @@ _CAUSAL = Measure(
 
 def _of_words(table: str, measure: Measure, **facts: Any) -> Source:
     """The source of a measure over the words of a head's relation."""
-    name = measure.name
-    columns = dict(zip(("value", "ci_low", "ci_high", "q"), (name, *ends_of(name), null_of(name)[-1]), strict=True))
     return Source(
         table,
-        lambda rows: rows[[*PLACE, *columns]].rename(columns=columns),
+        where(measure.name, "value", ("ci_low", "ci_high"), "n", "q"),
         (measure,),
-        (*PLACE, *columns, "note"),
-        Examples("words", lambda rows: rows[PLACE].assign(**{name: rows["n"]})),
-        reasons=lambda rows: {name: str(next(iter(rows["note"].replace("", None).dropna()), ""))},
+        (*PLACE, "value", "ci_low", "ci_high", "n", "q", "note"),
+        "words",
+        reasons=lambda rows: {measure.name: str(next(iter(rows["note"].replace("", None).dropna()), ""))},
         **facts,
     )
 
@@ -115,20 +109,19 @@ MEASURES = (
     *(
         Source(
             HEAD_SCORES,
-            one_per_value("value", "measure", names, _STATISTICS),
+            each({name: name for name, *_ in scores}, _NULL),
             tuple(
-                Measure(name, title, item, of, meaning, null=_RANDOM, shares=shares)
-                for name, title, item, of, meaning, shares in scores
+                Measure(name, title, item, of, higher, lower, null=_RANDOM, shares=shares)
+                for name, title, item, of, higher, lower, shares in scores
             ),
-            ("measure", *PLACE, "value", *_STATISTICS, "n", "even_share", "note"),
-            Examples(unit, one_per_value("n", "measure", names)) if unit else None,
+            ("measure", *PLACE, "value", "ci_low", "ci_high", "n", *_NULL, "even_share", "note"),
+            unit,
             group=group,
             chances=lambda table: _by_measure(table, "even_share"),
             reasons=lambda table: _by_measure(table, "note"),
             no_null="The parts of the inputs that models with random weights read have no such pair of tokens.",
         )
         for group, unit, scores in _SCORES
-        for names in [{name: name for name, *_ in scores}]
     ),
     _of_words(
         RELATION_WEIGHTS,

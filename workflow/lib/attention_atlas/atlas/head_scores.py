@@ -1,7 +1,8 @@
 """Scores of heads beside those of random weights: sinks, norm-weighted attention, repeated random tokens, copying.
 
-The null distribution comes from heads of randomly initialised models of the same architecture on the same inputs. Their scores
-depend only on architecture, vocabulary and inputs: models with the same files, or fine-tuned from one model, share them.
+The null distribution comes from heads of randomly initialised models of the same architecture. Their scores depend only on
+architecture, vocabulary and inputs: models with the same files, or fine-tuned from one model, share them. Each reads a few of
+the inputs, and short inputs have larger shares: a share is therefore divided by that of uniform attention on the inputs read.
 
 A block of m random tokens is repeated: [CLS] A B C ... A B C ... [SEP]. The token at q in the second half first occurs at
 q - m, and an induction head attends from q to the token after that occurrence, q - m + 1 (Elhage et al. 2021, A Mathematical
@@ -25,6 +26,7 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
+from attention_atlas.atlas.head_measures import ONE_SIDED
 from attention_atlas.attention.cache import widened
 from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
 from attention_atlas.corpora.alignment import SPECIAL
@@ -44,15 +46,11 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
-Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
 Maps = npt.NDArray[np.floating]
 """[layer, head, n, n], row = query token."""
 COLUMNS = ("measure", "layer", "head", "value", "ci_low", "ci_high", "n", *NULL_COLUMNS, "even_share", "note")
-SINK, SEP, OV_COPYING = "sink", "sep", "ov_copying"
-NORM_WEIGHTED = {SINK: "norm_sink", SEP: "norm_sep"}
-"""Share of attention -> the same by norm-weighted attention. Attention to [SEP] by weights is a measure of Clark et al."""
-CONSTANT = "0 for every head by construction: no token can attend there"
+SINK, NORM_SINK, OV_COPYING = "sink", "norm_sink", "ov_copying"
 SHORTEST, LONGEST = 8, 24
 """Minimum and maximum number of tokens in a block."""
 _UNUSED = re.compile(r"^(\[unused\d+\]|<unused\d+>|<extra_id_\d+>|madeupword\d+)$", re.IGNORECASE)
@@ -80,15 +78,14 @@ class Repeated:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Sentences of the corpus and sequences of repeated random tokens, both shortest first; id of the padding token; [SEP]."""
+    """Sentences of the corpus and sequences of repeated random tokens, both shortest first; id of the padding token."""
 
     sentences: Sequence[Example]
     sequences: Sequence[Repeated]
     pad: int
-    sep: str | None = None
 
     def part(self, number: int, size: int) -> Inputs:
-        """About `size` sentences and sequences: every k-th, from an offset, since other lengths would have another baseline."""
+        """About `size` sentences and sequences, of all lengths: every k-th, from an offset."""
         steps = [max(len(items) // size, 1) for items in (self.sentences, self.sequences)]
         sentences, sequences = (slice(number % step, None, step) for step in steps)
         return replace(self, sentences=self.sentences[sentences], sequences=self.sequences[sequences])
@@ -106,13 +103,17 @@ def random_scores(
     resamples: int,
     seed: int,
 ) -> dict[str, dict[str, Floats]]:
-    """Measure -> [random model, layer, head]: the scores of randomly initialised models of an architecture on some inputs."""
+    """Measure -> [random model, layer, head]: scores of randomly initialised models of an architecture on some inputs, divided
+    by those of uniform attention on the same inputs.
+    """
     draws = Draws(**settings, resamples=resamples, seed=seed)
     inputs = draw_inputs(card, tokenizer, examples, draws)
     scores: list[dict[str, Floats]] = []
     for number, entry in enumerate(progress(random_entries(model, draws), label="models with random weights")):
-        values = scores_of(entry, inputs.part(number, draws.random_inputs))
-        scores.append({measure: mean_over_inputs(of_inputs) for measure, of_inputs in values.items()})
+        part = inputs.part(number, draws.random_inputs)
+        values = scores_of(entry, part)
+        even = even_scores(model, part, "next_token" not in values)
+        scores.append({name: mean_over_inputs(of_inputs) / even.get(name, 1.0) for name, of_inputs in values.items()})
     return {"scores": {measure: np.stack([of_model[measure] for of_model in scores]) for measure in scores[0]}}
 
 
@@ -130,8 +131,8 @@ def head_scores(
 
     value: mean over sentences or sequences, with a bootstrap interval and their number n; copying is computed from weights and
     has neither. null_low, null_high, p, q: see `against_null`; the draws are the heads of all layers of all random models
-    (`null`, of `random_scores`). A random model reads only some of the inputs, which makes p conservative. even_share: value
-    under uniform attention, of measures that are based on attention weights. note: why a measure has no value.
+    (`null`, of `random_scores`), times the uniform share. even_share: value under uniform attention, of measures that are based
+    on attention. note: why a measure has no value.
     """
     draws = Draws(**settings, resamples=resamples, seed=seed)
     inputs = draw_inputs(card, tokenizer, examples, draws)
@@ -143,15 +144,9 @@ def head_scores(
             f"models with random weights and {card.name} have different measures ({different}): delete the files "
             "random_scores.safetensors of the run and start again."
         )
-    # In a window, uniform attention is not that over all tokens.
-    even = {} if _is_windowed(model, inputs) else even_scores(inputs, "next_token" not in scores)
-    # Uniform attention reaches all tokens that any head can reach: not a final [SEP] in a causal model, for example.
-    for measure in (name for name, value in even.items() if value == 0):
-        for name in {measure, NORM_WEIGHTED.get(measure, measure)} & scores.keys():
-            notes[name] = CONSTANT
-            scores[name] = np.full_like(scores[name], np.nan)
+    even = even_scores(model, inputs, "next_token" not in scores)
     tables = [
-        score_rows(measure, values, null[measure].ravel(), inputs, draws).assign(
+        score_rows(measure, values, null[measure].ravel() * even.get(measure, 1.0), inputs, draws).assign(
             even_share=even.get(measure, np.nan), note=notes.get(measure, "")
         )
         for measure, values in scores.items()
@@ -180,7 +175,7 @@ def draw_inputs(card: ModelCard, tokenizer: Tokenizer, examples: Sequence[Exampl
     on_card = {number for number in (card.pad, card.mask) if number is not None}
     pieces = ordinary_pieces(tokenizer.get_vocab(), special.union(before, after, on_card))
     sequences = repeated_sequences(pieces, before, after, card.max_tokens, draws.inputs, draws.seed)
-    return Inputs(sentences, sorted(sequences, key=lambda sequence: sequence.length), card.pad or 0, card.sep)
+    return Inputs(sentences, sorted(sequences, key=lambda sequence: sequence.length), card.pad or 0)
 
 
 def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | None = None) -> dict[str, Floats]:
@@ -193,7 +188,7 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
     reasons = {} if notes is None else notes
     norms, reason = value_norms(model)
     if norms is None:
-        reasons |= dict.fromkeys(NORM_WEIGHTED.values(), reason)
+        reasons[NORM_SINK] = reason
     values: dict[str, dict[int, Floats]] = {}
 
     def keep(example: Example, measures: Mapping[str, Floats]) -> None:
@@ -203,12 +198,11 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
     observe = None if norms is None else norms.observer
     for example, maps in each_example(model, inputs.sentences, inputs.pad, reuse_memory=True, values=observe):
         weights = widened(maps)
-        measured = sentence_measures(weights, example, inputs.sep)
-        weighted = {name: np.full(weights.shape[:2], np.nan) for name in NORM_WEIGHTED if name in measured}
+        of_weights = sink_share(weights, example)
+        weighted = np.full(of_weights.shape, np.nan)
         if norms is not None:
-            weighted = sentence_measures(norm_weighted(weights, norms.take(example)), example, inputs.sep)
-        measured.pop(SEP, None)
-        keep(example, measured | {NORM_WEIGHTED[measure]: of_heads for measure, of_heads in weighted.items()})
+            weighted = sink_share(norm_weighted(weights, norms.take(example)), example)
+        keep(example, {SINK: of_weights, NORM_SINK: weighted})
     by_record = {sequence.example.record: sequence for sequence in inputs.sequences}
     repeated = [sequence.example for sequence in inputs.sequences]
     for example, maps in each_example(model, repeated, inputs.pad, reuse_memory=True):
@@ -217,15 +211,18 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
     return {**stacked, OV_COPYING: _copying_of(model, unembedding, reasons)[None]}
 
 
-def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
-    """Measure -> its value under uniform attention over all tokens that a token can attend to, mean over inputs."""
-    values: dict[str, list[float]] = {}
-    shares = [sentence_measures(even_map(len(one.input_ids), causal), one, inputs.sep) for one in inputs.sentences]
-    shares += [repetition_measures(even_map(len(one.example.input_ids), causal), one, causal) for one in inputs.sequences]
-    for of_input in shares:
-        for measure, share in of_input.items():
-            values.setdefault(measure, []).append(float(share[0, 0]))
-    return {measure: float(mean_over_inputs(np.asarray(of_inputs))) for measure, of_inputs in values.items()}
+def even_scores(entry: Mapping[str, Any], inputs: Inputs, causal: bool) -> dict[str, float]:
+    """Measure -> its value under uniform attention over all tokens that a token can attend to, mean over inputs.
+
+    Empty for a model with a window that is shorter than an input: there uniform attention is not that over all tokens.
+    """
+    if _is_windowed(entry, inputs):
+        return {}
+    sinks = [float(sink_share(even_map(len(one.input_ids), causal), one)[0, 0]) for one in inputs.sentences]
+    shares = [repetition_measures(even_map(len(one.example.input_ids), causal), one, causal) for one in inputs.sequences]
+    of_sequences = {name: np.array([float(share[name][0, 0]) for share in shares]) for name in shares[0]}
+    values = {SINK: np.array(sinks), NORM_SINK: np.array(sinks), **of_sequences}
+    return {measure: float(mean_over_inputs(of_inputs)) for measure, of_inputs in values.items()}
 
 
 def even_map(n: int, causal: bool) -> Floats:
@@ -258,7 +255,7 @@ def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws
         absent = dict.fromkeys(["ci_low", "ci_high", "n"], np.nan)
         return head_rows(np.full(values.shape[1:], np.nan), "value").assign(measure=measure, **absent, **no_null)
     units = None
-    if measure in (SINK, *NORM_WEIGHTED.values()):
+    if measure in (SINK, NORM_SINK):
         documents = [example.document for example in sorted(inputs.sentences, key=lambda example: example.record)]
         units = independent_units(documents, "sentences")
     rows = mean_rows(values, draws.resamples, draws.seed, units).assign(measure=measure)
@@ -266,33 +263,25 @@ def score_rows(measure: str, values: Floats, null: Floats, inputs: Inputs, draws
         # Weights are not a sample: no interval.
         rows[["ci_low", "ci_high", "n"]] = np.nan
     # No such pair of tokens may occur in the inputs that random models read.
-    return rows.assign(**no_null) if np.isnan(null).all() else pd.concat([rows, against_null(rows["value"], null)], axis=1)
+    if np.isnan(null).all():
+        return rows.assign(**no_null)
+    return pd.concat([rows, against_null(rows["value"], null, greater=ONE_SIDED[measure])], axis=1)
 
 
 # --- measures of maps -------------------------------------------------------------------------------------------------
 
 
-def sentence_measures(maps: Maps, example: Example, sep: str | None) -> dict[str, Floats]:
-    """Measure -> [layer, head] mean share of a word's attention that goes to sinks, and to [SEP] if the model has one.
+def sink_share(maps: Maps, example: Example) -> Floats:
+    """[layer, head] mean share of a word's attention that goes to sinks.
 
     The first token is the sink of decoders (Xiao et al. 2023, Efficient Streaming Language Models with Attention Sinks, section
-    3.1), [CLS] and [SEP] are those of encoders: words are all other tokens. NaN without words or without such a token.
+    3.1), [CLS] and [SEP] are those of encoders: words are all other tokens. NaN without words.
     """
-    special = np.asarray(example.word) == SPECIAL
-    sinks, words = special.copy(), ~special
-    sinks[0], words[0] = True, False
-    targets = {SINK: sinks}
-    if sep is not None:
-        targets[SEP] = special & (np.asarray(example.tokens) == sep)
-        # A model that starts every text with the same token has a sink there.
-        targets[SEP][0] = False
-
-    def received(keys: Bools) -> Floats:
-        if not words.any() or not keys.any():
-            return np.full(maps.shape[:2], np.nan)
-        return np.asarray(maps[:, :, words][..., keys].sum(axis=-1, dtype=np.float64).mean(axis=-1))
-
-    return {name: received(keys) for name, keys in targets.items()}
+    sinks = np.asarray(example.word) == SPECIAL
+    sinks[0] = True
+    if sinks.all():
+        return np.full(maps.shape[:2], np.nan)
+    return np.asarray(maps[:, :, ~sinks][..., sinks].sum(axis=-1, dtype=np.float64).mean(axis=-1))
 
 
 def repetition_measures(maps: Maps, sequence: Repeated, causal: bool) -> dict[str, Floats]:

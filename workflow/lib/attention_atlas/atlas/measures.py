@@ -16,15 +16,18 @@ import pandas as pd
 from attention_atlas.atlas.head_measures import MEASURES as ATLAS_MEASURES
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import with_columns
-from attention_atlas.methods.head_measures import PLACE, Measure, Source, ends_of, null_of, parts_of
+from attention_atlas.methods.head_measures import PARTS, PLACE, Measure, Source
 from attention_atlas.stats.significance import LEVEL, p_of_intervals
 from attention_atlas.stats.simultaneous import corrected_p
 from attention_atlas.studies import study_modules
 
 MEASURES = [
-    *("measure", "title", "group", "study", "item", "unit", "higher_means", "model", "kind", "heads", "n", "n_unit"),
-    *("null", "chance", "inside_null", "about", "note", "warning", "calibration"),
+    *("measure", "title", "group", "study", "item", "unit", "higher_means", "lower_means", "model", "kind", "heads", "n"),
+    *("n_unit", "null", "chance", "inside_null", "about", "note", "warning", "calibration", "not_ranked"),
 ]
+LONG = ["measure", *PLACE, "value", *PARTS, "verdict"]
+BEYOND, INSIDE = "beyond the null", "not beyond the null"
+"""Verdicts on a head: whether it can be distinguished from heads without the effect; empty where this was not tested."""
 SOURCES: tuple[Source, ...] = (
     *(source for module in study_modules("head_measures") for source in module.MEASURES),
     *ATLAS_MEASURES,
@@ -37,48 +40,33 @@ MOST_HEADS = 0.9
 
 @dataclass
 class HeadMeasures:
-    """One row per head: layer and head from 1, and each measure with its interval, null distribution and q, in columns.
+    """heads: one row per head, layer and head from 1, and a column per measure; long: one row per head and measure that is a
+    number (`LONG`).
 
-    By measure: why it is missing, the smallest number of examples of any head, why it says nothing about heads, and its value
-    for a head without the effect where this depends on the examples.
+    By measure: why it is missing, why it says nothing about heads, and its value for a head without the effect.
     """
 
-    table: pd.DataFrame
+    heads: pd.DataFrame
+    long: pd.DataFrame
     absent: dict[str, str] = field(default_factory=dict)
-    examples: dict[str, int] = field(default_factory=dict)
     warnings: dict[str, str] = field(default_factory=dict)
     chances: dict[str, float] = field(default_factory=dict)
-
-    def chance_of(self, measure: Measure) -> float | None:
-        return self.chances.get(measure.name, measure.chance)
 
 
 def takes_few_values(values: pd.Series | Sequence[float]) -> bool:
     return int(pd.Series(values).nunique()) < LEAST_VALUES
 
 
-def why_not_ranked(values: pd.Series, inside: pd.Series | None = None) -> str:
-    """Why ranks of heads say nothing: few values, most heads tied, or nearly all heads inside the null; else empty."""
+def why_not_ranked(values: pd.Series, inside: int) -> str:
+    """Why ranks of heads say nothing: few values, most heads tied, or nearly all heads `inside` the null; else empty."""
     present = values.dropna()
     if takes_few_values(present):
         return "fewer than five different values"
     if present.duplicated(keep=False).mean() > 0.5:
         return "most heads are tied with another head"
-    if inside is not None and inside[present.index].mean() >= MOST_HEADS:
-        count = int(inside[present.index].sum())
-        return f"{count} of {len(present)} heads cannot be distinguished from heads without the effect"
+    if inside >= MOST_HEADS * len(present):
+        return f"{inside} of {len(present)} heads cannot be distinguished from heads without the effect"
     return ""
-
-
-def unranked(table: pd.DataFrame, names: Sequence[str], chances: Mapping[str, float | None]) -> dict[str, str]:
-    """Measure -> why its ranks say nothing, for those of some numeric measures of heads.tsv that cannot be ranked."""
-    reasons = {name: why_not_ranked(table[name], inside_null(table, name, chances.get(name))) for name in names}
-    return {name: reason for name, reason in reasons.items() if reason}
-
-
-def chances_of(measures: pd.DataFrame) -> dict[str, float]:
-    """Measure -> value of a head without the effect, of measures.tsv."""
-    return measures.set_index("measure")["chance"].dropna().astype(float).to_dict()
 
 
 def read_measures(
@@ -86,118 +74,135 @@ def read_measures(
 ) -> HeadMeasures:
     """Measures of all tables (`study/name` -> table) of a model of this shape; `skip_reasons`: why the run lacks a table."""
     layer, head = np.indices((layers, heads)).reshape(2, -1) + 1
-    measured = HeadMeasures(pd.DataFrame({"layer": layer, "head": head}))
+    table = pd.DataFrame({"layer": layer, "head": head})
+    measured = HeadMeasures(table, pd.DataFrame(columns=LONG))
+    columns, frames = [table], []
     for source in SOURCES:
-        if source.tables.keys() <= tables.keys():
-            frames = {name: with_columns(tables[name], columns, name) for name, columns in source.tables.items()}
-            _add_source(measured, source, frames, layers, heads)
-        else:
+        if not source.tables.keys() <= tables.keys():
             reason = skip_reasons.get(source.table, f"this run does not build {source.table}")
             measured.absent |= {measure.name: reason for measure in source.measures}
+            continue
+        frames_of_source = {name: with_columns(tables[name], needed, name) for name, needed in source.tables.items()}
+        rows = _rows_of(source, frames_of_source, measured, layers, heads)
+        for measure in source.measures:
+            of_measure = rows[rows["measure"] == measure.name]
+            if measure.name in measured.absent:
+                continue
+            values = table.merge(of_measure.drop(columns="measure"), on=PLACE, how="left", validate="one_to_one")
+            columns.append(values["value"].infer_objects().rename(measure.name))
+            if measure.unit:
+                frames.append(_tested(values.assign(measure=measure.name), measure, measured.chances.get(measure.name)))
+    measured.heads = pd.concat(columns, axis=1)
+    if frames:
+        measured.long = pd.concat(frames, ignore_index=True)
     return measured
 
 
-def _add_source(measured: HeadMeasures, source: Source, frames: Mapping[str, pd.DataFrame], layers: int, heads: int) -> None:
+def _rows_of(
+    source: Source, frames: Mapping[str, pd.DataFrame], measured: HeadMeasures, layers: int, heads: int
+) -> pd.DataFrame:
+    """The rows of a source's measures; adds to `measured` which are absent, their warnings, and their chance values."""
     table = frames[source.table]
-    names = [measure.name for measure in source.measures]
-    if source.chances:
-        measured.chances |= {name: value for name, value in source.chances(table).items() if name in names}
-    source_rows = source.select(table)
-    if source_rows.duplicated(PLACE).any():
+    rows = source.select(table).reindex(columns=["measure", *PLACE, "value", *PARTS])
+    if rows.duplicated(["measure", *PLACE]).any():
         raise AtlasError(f"{source.table}: several rows for one head, but the atlas needs one. Delete the table and run again.")
-    if len(source_rows) and (source_rows["layer"].max() > layers or source_rows["head"].max() > heads):
+    if len(rows) and (rows["layer"].max() > layers or rows["head"].max() > heads):
         raise AtlasError(
-            f"{source.table}: this table names layer {source_rows['layer'].max()} and head {source_rows['head'].max()}, but "
+            f"{source.table}: this table names layer {rows['layer'].max()} and head {rows['head'].max()}, but "
             f"the model has {layers} layers of {heads} heads: an atlas covers one model and the models fine-tuned from it."
         )
-    source_rows = source_rows[[*PLACE, *source_rows.columns[source_rows.notna().any()].difference(PLACE, sort=False)]]
     reasons = source.reasons(table) if source.reasons else {}
     nothing = f"{source.table} has no values: this measure does not apply to this model or corpus"
-    measured.absent |= {name: reasons.get(name) or nothing for name in names if name not in source_rows}
+    present = {str(name): values for name, values in rows.groupby("measure")["value"] if values.notna().any()}
+    names = [measure.name for measure in source.measures]
+    measured.absent |= {name: reasons.get(name) or nothing for name in names if name not in present}
     if source.attention_alone:
-        # Such as attention to the next token in a causal model.
-        zero = [name for name in numeric(source_rows) if (source_rows[name] == 0).all()]
-        measured.absent |= dict.fromkeys(zero, "all heads have the value 0")
-    present = [name for name in names if name not in measured.absent]
-    columns = [column for name in present for column in (name, *parts_of(name)) if column in source_rows]
-    measured.table = measured.table.merge(source_rows[[*PLACE, *columns]], on=PLACE, how="left", validate="one_to_one")
-    _add_q_by_interval(measured, source)
-    if source.examples:
-        numbers = source.examples.select(table)
-        measured.examples |= {
-            name: int(numbers[name].min()) for name in present if name in numbers and numbers[name].notna().any()
-        }
+        # Such as attention to [SEP] of a causal model that cannot see it.
+        measured.absent |= {name: "all heads have the value 0" for name, values in present.items() if (values == 0).all()}
+    chances = {measure.name: measure.chance for measure in source.measures if measure.chance is not None}
+    chances |= source.chances(table) if source.chances else {}
+    measured.chances |= {name: float(chances[name]) for name in names if name in chances}
     if source.caution and (reason := source.caution.reason(frames[source.caution.table])):
         measured.warnings |= dict.fromkeys(present, reason)
+    return rows
 
 
-def _add_q_by_interval(measured: HeadMeasures, source: Source) -> None:
-    """Add q over heads to the measures of a source that have intervals and a chance value, but no null distribution."""
-    for measure in source.measures:
-        null_low, _, q = null_of(measure.name)
-        low, high = ends_of(measure.name)
-        chance, table = measured.chance_of(measure), measured.table
-        if chance is None or not {measure.name, low, high} <= set(table) or {null_low, q} & set(table):
-            continue
-        p = p_of_intervals(table[measure.name], table[low], table[high], chance)
+def _tested(rows: pd.DataFrame, measure: Measure, chance: float | None) -> pd.DataFrame:
+    """The rows of all heads on a measure, columns `LONG`.
+
+    q is that of the table; without one, and without a null distribution, it follows from intervals and the chance value. The
+    verdict is by q, if the measure has it, otherwise by the interval. Where only high values mean anything, a head below the
+    chance value is not beyond the null.
+    """
+    rows = rows.astype(dict.fromkeys(("value", *PARTS), float))
+    if chance is not None and not rows[["null_low", "q"]].notna().any(axis=None):
+        p = p_of_intervals(rows["value"], rows["low"], rows["high"], chance, measure.one_sided)
         if (tested := np.isfinite(p)).any():
             p[tested] = corrected_p(p[tested], "bh", 0, LEVEL)
-            # Not inserted: pandas warns of tables with columns inserted one by one.
-            measured.table = pd.concat([table, pd.DataFrame({q: p}, index=table.index)], axis=1)
+            rows["q"] = p
+    beyond = None
+    if rows["q"].notna().any():
+        beyond = rows["q"] < LEVEL
+    elif chance is not None and rows["low"].notna().any() and rows["null_low"].isna().all():
+        beyond = (rows["low"] > chance) | (rows["high"] < chance)
+    if beyond is None:
+        return rows.assign(verdict="")[LONG]
+    if measure.one_sided and chance is not None:
+        beyond &= rows["value"] > chance
+    verdict = np.where(rows["value"].isna(), "", np.where(beyond, BEYOND, INSIDE))
+    return rows.assign(verdict=verdict)[LONG]
 
 
 def measure_rows(measured: HeadMeasures, models: Mapping[str, str]) -> pd.DataFrame:
-    """One row per measure, columns `MEASURES`; its interval, null distribution and q are further columns of heads.tsv.
+    """One row per measure, columns `MEASURES`.
 
     n: number of examples (n_unit), the smallest of any head; chance: value of a head without the effect; inside_null: number of
     heads that cannot be distinguished from such heads; note: why it is missing; warning: why it says nothing about heads;
-    calibration: what its values are compared with, or why they are not compared, and why they are not ranked.
+    calibration: what its values are compared with, or why they are not compared; not_ranked: why its ranks say nothing.
     """
-    table, rows = measured.table, []
-    chances = {measure.name: measured.chance_of(measure) for source in SOURCES for measure in source.measures}
-    unrankable = unranked(table, numeric(table), chances)
+    rows = []
     for source in SOURCES:
         for measure in source.measures:
-            name, chance = measure.name, chances[measure.name]
-            present = name in table
-            inside = inside_null(table, name, chance) if present else None
-            text = calibration(measure, source, table, chance)
+            name, chance = measure.name, measured.chances.get(measure.name)
+            present, numbers = name in measured.heads, measured.long[measured.long["measure"] == name]
+            inside = int((numbers["verdict"] == INSIDE).sum())
+            facts = ("title", "item", "unit", "higher_means", "lower_means", "null", "about")
+            n = numbers.loc[numbers["value"].notna(), "n"].min()
             rows.append(
                 {
                     "measure": name,
-                    **{key: getattr(measure, key) for key in ("title", "item", "unit", "higher_means", "null", "about")},
+                    **{key: getattr(measure, key) for key in facts},
                     **{"group": source.group, "study": source.study},
                     "model": models.get(source.table, "") if present else "",
-                    "kind": "" if not present else ("number" if pd.api.types.is_numeric_dtype(table[name]) else "name"),
-                    "heads": int(table[name].notna().sum()) if present else 0,
-                    "n": measured.examples.get(name),
-                    "n_unit": source.examples.unit if source.examples and name in measured.examples else "",
+                    "kind": ("number" if measure.unit else "name") if present else "",
+                    "heads": int(measured.heads[name].notna().sum()) if present else 0,
+                    "n": n,
+                    "n_unit": "" if pd.isna(n) else source.n_unit,
                     "chance": chance,
-                    "inside_null": None if inside is None else int(inside.sum()),
+                    "inside_null": inside if (numbers["verdict"] != "").any() else None,
                     "note": measured.absent.get(name, ""),
                     "warning": measured.warnings.get(name, ""),
-                    "calibration": f"{text} Not ranked or correlated: {unrankable[name]}." if name in unrankable else text,
+                    "calibration": calibration(measure, source, numbers, chance) if present else "Not measured: see the note.",
+                    "not_ranked": why_not_ranked(numbers["value"], inside) if len(numbers) else "",
                 }
             )
     return pd.DataFrame(rows, columns=MEASURES).astype({"n": "Int64", "inside_null": "Int64"})
 
 
-def calibration(measure: Measure, source: Source, table: pd.DataFrame, chance: float | None = None) -> str:
+def calibration(measure: Measure, source: Source, rows: pd.DataFrame, chance: float | None) -> str:
     """What the values of a measure are compared with, or why they are not, and why it has no interval, in sentences."""
-    if measure.name not in table:
-        return "Not measured: see the note."
-    if not pd.api.types.is_numeric_dtype(table[measure.name]):
+    if not measure.unit:
         return "Categorical: not tested."
-    null_low, _, q_name = null_of(measure.name)
-    has_q = q_name in table and table[q_name].notna().any()
-    q = "" if not has_q else ("p adjusted for all heads." if measure.adjusted else "q over all heads.")
-    if measure.null and null_low in table:
-        said = f"Compared with {measure.null}; {q or 'too few draws for q.'}"
-    elif chance is not None and not pd.isna(chance):
-        said = f"Compared with {chance:.4g}, the value of a head without the effect: {q or 'without a test.'}"
+    has = rows.notna().any()
+    q = "" if not has["q"] else ("p adjusted for all heads." if measure.adjusted else "q over all heads.")
+    side = "only higher values count; " if measure.one_sided else ""
+    if has["null_low"]:
+        said = f"Compared with {measure.null}: {side}{q or 'too few draws for q.'}"
+    elif chance is not None:
+        said = f"Compared with {chance:.4g}, the value of a head without the effect: {side}{q or 'without a test.'}"
     else:
         said = f"No null: {source.no_null[:1].lower()}{source.no_null[1:]}" if source.no_null else "No null."
-    if not all(end in table for end in ends_of(measure.name)):
+    if not has["low"]:
         said += " No interval."
     return f"{said} Interval: {measure.interval}." if measure.interval else said
 
@@ -207,28 +212,9 @@ def by_definition(first: str, second: str) -> bool:
     return second in _SHARES.get(first, ()) or first in _SHARES.get(second, ())
 
 
-def inside_null(table: pd.DataFrame, name: str, chance: float | None = None) -> pd.Series | None:
-    """Which heads with a value cannot be distinguished from heads without the effect; None if this is unknown.
-
-    By q, if the measure has it: q is not below `LEVEL`, or is missing. Otherwise by the interval: it contains `chance`.
-    """
-    *_, q = null_of(name)
-    if q in table and table[q].notna().any():
-        return table[name].notna() & ~(table[q] < LEVEL)
-    low, high = ends_of(name)
-    if chance is not None and not pd.isna(chance) and low in table and high in table:
-        return (table[low] <= chance) & (table[high] >= chance)
-    return None
-
-
 _SHARES = {measure.name: measure.shares for source in SOURCES for measure in source.measures}
 
 
-def numeric(table: pd.DataFrame) -> list[str]:
-    """Columns of heads.tsv that are numeric measures, without their intervals, null distributions and q."""
-    parts = {part for name in table.columns for part in parts_of(name)}
-    return [
-        name
-        for name in table.columns
-        if name not in (*PLACE, "model") and name not in parts and pd.api.types.is_numeric_dtype(table[name])
-    ]
+def numeric(heads: pd.DataFrame) -> list[str]:
+    """Measures of heads.tsv that are numbers."""
+    return [str(name) for name in heads.select_dtypes("number").columns if name not in PLACE]

@@ -18,7 +18,7 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
-from attention_atlas.atlas.measures import inside_null, measure_rows, read_measures, why_not_ranked
+from attention_atlas.atlas.measures import INSIDE, measure_rows, read_measures
 from attention_atlas.atlas.sentences import COLUMNS_OF_KINDS
 from attention_atlas.attention.cache import CachedExample, read_attention, widened
 from attention_atlas.corpora.alignment import without_space_mark
@@ -26,7 +26,7 @@ from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import RESOURCES
 from attention_atlas.io.tables import RunLabel
-from attention_atlas.methods.head_measures import PLACE, ends_of, null_of
+from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.methods.head_relations import above_baseline
 from attention_atlas.workflow.shown import page
 
@@ -147,18 +147,22 @@ def shown_note(dropped: pd.DataFrame, readable: int, shown: int) -> str:
 
 
 def page_data(
-    heads: pd.DataFrame, measures: pd.DataFrame, relations: list[list[dict[str, Any]]], sentences: list[dict[str, Any]]
+    heads: pd.DataFrame,
+    measures: pd.DataFrame,
+    long: pd.DataFrame,
+    relations: list[list[dict[str, Any]]],
+    sentences: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """All data of the page; intervals and null distributions appear only with their measures."""
-    names = [name for name in measures["measure"] if name in heads]
-    chances = measures.set_index("measure")["chance"]
+    """All data of the page; the numbers of a measure in `long` appear only where it has them."""
+    present = measures[measures["measure"].isin(heads.columns)].set_index("measure")
+    values = {name: [_plain(value) for value in heads[name]] for name in present.index}
+    rows = {str(name): of_measure.sort_values(PLACE) for name, of_measure in long.groupby("measure")}
 
-    def short(column: str) -> list[float | None]:
-        return [_plain(value, _DIGITS_OF_ENDS) for value in heads.get(column, pd.Series(np.nan, heads.index))]
+    def numbers(columns: Sequence[str], of: Mapping[str, pd.DataFrame]) -> dict[str, list[list[float | None]]]:
+        """Measure -> column -> [head], with few digits, of measures that have the last column."""
+        kept = {name: table for name, table in of.items() if table[columns[-1]].notna().any()}
+        return {name: [[_plain(v, _DIGITS_OF_ENDS) for v in table[c]] for c in columns] for name, table in kept.items()}
 
-    inside = {name: inside_null(heads, name, chances[name]) for name in names}
-    kinds = measures.set_index("measure")["kind"]
-    values = {name: [_plain(value) for value in heads[name]] for name in names}
     no_ranks: list[float | None] = [None] * len(heads)
     return {
         "layers": int(heads["layer"].max()),
@@ -167,15 +171,18 @@ def page_data(
             {key: "" if pd.isna(value) else _plain(value) for key, value in row.items()} for row in measures.to_dict("records")
         ],
         "values": values,
-        "intervals": {name: [*map(short, ends_of(name))] for name in names if {*ends_of(name)} <= {*heads}},
-        "null": {name: [*map(short, null_of(name))] for name in names if null_of(name)[-1] in heads},
+        "intervals": numbers(("low", "high"), rows),
+        "null": numbers(("null_low", "null_high", "q"), rows),
+        "counts": {name: of_head for name, (of_head,) in numbers(("n",), rows).items()},
         "inside": {
-            name: [int(value) for value in heads_inside] for name, heads_inside in inside.items() if heads_inside is not None
+            name: [int(verdict == INSIDE) for verdict in table["verdict"]]
+            for name, table in rows.items()
+            if table["verdict"].fillna("").ne("").any()
         },
         "percentiles": {
-            name: no_ranks if why_not_ranked(heads[name], inside[name]) else percentiles(values[name])
-            for name in names
-            if kinds[name] == "number"
+            name: percentiles(values[name]) if pd.isna(row["not_ranked"]) or row["not_ranked"] == "" else no_ranks
+            for name, row in present.iterrows()
+            if row["kind"] == "number"
         },
         "relations": relations,
         "sentences": sentences,
@@ -203,7 +210,7 @@ def first_shard(files: Sequence[str]) -> Iterator[CachedExample]:
     id="atlas",
     title="The atlas of all heads",
     part_of="measures",
-    reads=("heads", "measures", "matches"),
+    reads=("heads", "measures", "measures_long", "matches"),
     gathers=("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables"),
     settings=("shown_sentences", "shapes"),
     labels=("sentences",),
@@ -213,6 +220,7 @@ def first_shard(files: Sequence[str]) -> Iterator[CachedExample]:
 def atlas(
     heads: pd.DataFrame,
     measures: pd.DataFrame,
+    measures_long: pd.DataFrame,
     matches: pd.DataFrame,
     attention: Mapping[str, Annotated[Iterator[CachedExample], first_shard]],
     examples: Mapping[str, Examples],
@@ -234,7 +242,7 @@ def atlas(
     places = heads[PLACE]
     most_weights = _MOST_WEIGHTS // max(len(page_tables), 1)
 
-    def of_model(model: str, table: pd.DataFrame, listed: pd.DataFrame) -> dict[str, Any]:
+    def of_model(model: str, table: pd.DataFrame, listed: pd.DataFrame, long: pd.DataFrame) -> dict[str, Any]:
         shown, note = [], ""
         if model in attention:
             shown = sentence_data(attention[model], {e.record: e for e in examples[model]}, shown_sentences, most_weights)
@@ -246,16 +254,16 @@ def atlas(
         if model in pairs:
             texts, strongest = pair_cards(pairs[model], table[PLACE])
             evidence = {"texts": texts, "pairs": strongest, "kinds": kind_cards(kinds[model], table[PLACE], _KINDS)}
-        return {**page_data(table, listed, cards, shown), "evidence": evidence, "shown_note": note, "name": model}
+        return {**page_data(table, listed, long, cards, shown), "evidence": evidence, "shown_note": note, "name": model}
 
     name = str(heads["model"].iloc[0])
-    data = of_model(name, heads, measures)
+    data = of_model(name, heads, measures, measures_long)
     data |= {"matches": match_cards(matches, shapes, places), "others": []}
     for model, tables in list(page_tables.items())[1:]:
         measured = read_measures(tables, *shapes[model])
         listed = measure_rows(measured, dict.fromkeys(tables, model))
-        # pandas warns of tables that merges left in many blocks: a copy has one. Colour scales are the same for all models.
-        data["others"].append({**of_model(model, measured.table.copy(), listed), "ramps": {}})
+        # Colour scales are the same for all models.
+        data["others"].append({**of_model(model, measured.heads, listed, measured.long), "ramps": {}})
     parts = {part: (ASSETS / f"page.{part}").read_text(encoding="utf-8") for part in ("html", "css", "js")}
     return Template(parts["html"]).substitute(
         title=html.escape(f"Attention atlas: {name}"),

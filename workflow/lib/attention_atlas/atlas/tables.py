@@ -6,7 +6,7 @@ the test of its statistic within layers (`within_verdict`), since depth alone ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from textwrap import wrap
 from typing import NamedTuple
 
@@ -28,7 +28,7 @@ from attention_atlas.atlas.correlations import (
     spearman_interval,
     within_layers,
 )
-from attention_atlas.atlas.measures import chances_of, inside_null, why_not_ranked
+from attention_atlas.atlas.measures import takes_few_values
 from attention_atlas.figures.style import BLACK, DIVERGING, PAGE, SMALLEST, TALLEST, DrawnFigure, page_figure, plain
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.published.compare import UNDECIDED, claim_verdict
@@ -156,14 +156,14 @@ def _similar_side_by_side(values: pd.DataFrame) -> list[str]:
     number="Measures",
     title="All measures of single heads, and a page to browse them",
     reads=("heads", "measures"),
-    files=("measures.tsv", "heads.tsv", "atlas.html"),
+    files=("measures.tsv", "heads.tsv", "measures_long.tsv", "atlas.html"),
     uses=("sentences", "shown", "compared"),
     text_files=("atlas.html",),
 )
 def measures(heads: pd.DataFrame, measures: pd.DataFrame) -> Table:
     """Measures of single heads from all studies: title, unit, the model it was measured on, or the reason why it is missing.
-    heads.tsv has one row for each head and one column for each measure; atlas.html is a page to browse them: heads by layer,
-    coloured by any measure, two measures against each other, and a card for each head.
+    heads.tsv has one row for each head and one column for each measure, measures_long.tsv their intervals, null distributions
+    and verdicts; atlas.html is a page to browse them: heads by layer, coloured by any measure, and a card for each head.
     """
     absent = measures["note"].fillna("") != ""
     notes = [
@@ -195,9 +195,8 @@ def findings(
     among heads of one layer (within_layers), since depth alone can make the value large.
     """
     listed = measures.set_index("measure")
-    warnings = listed["warning"].dropna().astype(str).to_dict()
-    model_of = listed["model"].dropna().astype(str).to_dict()
-    frame = finding_rows(heads, Draws(resamples, shuffles, seed), warnings, chances_of(measures), model_of)
+    unusable = set(listed.index[listed[["warning", "not_ranked"]].notna().any(axis=1)])
+    frame = finding_rows(heads, Draws(resamples, shuffles, seed), unusable, listed["model"].dropna().astype(str).to_dict())
     notes = [
         "model_a, model_b: the head of the same layer and number in models trained from one model, or the mean over tasks.",
         "Interval of the value: bootstrap over heads. p: two-sided, of the statistic within layers, by shuffling heads within "
@@ -205,33 +204,27 @@ def findings(
         f"Verdict: undecided unless p_holm < {LEVEL}; then a finding holds where the statistic within layers has the sign that "
         "it claims.",
         f"{len(QUESTIONS) - len(frame)} of {len(QUESTIONS)} findings are left out: the run does not measure them, or ranks of "
-        "their measures say nothing (see calibration and warning in measures.tsv).",
+        "their measures say nothing (see not_ranked and warning in measures.tsv).",
     ]
     if len(frame) and frame["p_holm"].isna().all():
         notes.append(too_few_draws("p_holm", len(frame), LEVEL, "shuffles"))
     return Table(frame, notes, formats={"n": "d", "p": ".4f", "p_holm": ".4f"})
 
 
-def finding_rows(
-    heads: pd.DataFrame,
-    draws: Draws,
-    warnings: Mapping[str, str],
-    chances: Mapping[str, float],
-    models: Mapping[str, str],
-) -> pd.DataFrame:
+def finding_rows(heads: pd.DataFrame, draws: Draws, unusable: Collection[str], models: Mapping[str, str]) -> pd.DataFrame:
     """One row per question that can be tested on the measures of the run, columns `FINDINGS`.
 
     value, ci_low, ci_high: over all heads, may be due to depth alone. within_layers: the same statistic within layers: of ranks
     minus their means by layer; for a group of heads, over pairs of heads of the same layer. p: two-sided test of within_layers
     by shuffling heads within their layers; p_holm: adjusted for all tested findings; verdict: see `within_verdict`.
-    warnings, chances, models: by measure, why it says nothing about heads, its value without an effect, and its model.
+    unusable: measures whose values or ranks say nothing about heads; models: measure -> its model.
     """
     rows, signs = [], []
     for question in QUESTIONS:
-        if not {*question.needs} <= {*heads} or {*question.needs} & {*warnings}:
+        if not {*question.needs} <= {*heads} or {*question.needs} & {*unusable}:
             continue
         complete = heads.dropna(subset=[*question.needs])
-        if not _testable(question, heads, complete, chances):
+        if not _testable(question, complete):
             continue
         overall, within, shuffled = _tested(question, complete, draws)
         if np.isfinite(within):
@@ -245,15 +238,11 @@ def finding_rows(
     return frame.assign(verdict=[within_verdict(within, p, sign) for within, p, sign in decided])
 
 
-def _testable(question: Question, heads: pd.DataFrame, complete: pd.DataFrame, chances: Mapping[str, float]) -> bool:
-    """Whether the heads that have both measures (`complete`) suffice, and ranks of their values say something."""
+def _testable(question: Question, complete: pd.DataFrame) -> bool:
+    """Whether the heads that have both measures (`complete`) suffice, and take enough values."""
     if len(complete) < LEAST or (question.grouped and complete[question.needs[0]].isin(_VERTICAL).nunique() < 2):
         return False
-    numbers = question.needs[1:] if question.grouped else question.needs
-    insides = {name: inside_null(heads, name, chances.get(name)) for name in numbers}
-    return not any(
-        why_not_ranked(complete[name], None if inside is None else inside[complete.index]) for name, inside in insides.items()
-    )
+    return not any(takes_few_values(complete[name]) for name in question.needs[question.grouped :])
 
 
 def within_verdict(within: float, p: float, sign: int) -> str:

@@ -38,19 +38,23 @@ STEP = ["order", "scope", "draw", "percent", "count"]
 order, and how many heads are gone."""
 ANSWERS = ["record", "answer", "expected"]
 """Columns of every table of answers, after those that name what was masked."""
-Select = Callable[..., "pd.DataFrame"]
-"""From a study's table (and a second one) to layer, head (from 1) and one column per measure."""
+Select = Callable[["pd.DataFrame"], "pd.DataFrame"]
+"""From a study's table to rows of heads: `measure`, `PLACE` (from 1), `value`, and those of `PARTS` that the table has."""
 PLACE = ["layer", "head"]
+PARTS = ["low", "high", "n", "null_low", "null_high", "q"]
+"""The 95 % interval of a value, its number of examples, the central 95 % of its null distribution, and p over all heads."""
+_INTERVAL = ("ci_low", "ci_high")
 
 
 @dataclass(frozen=True)
 class Measure:
     """A column of the atlas.
 
-    item: table, figure or section of the paper; unit: empty for names; chance: value of a head without the effect, if known in
-    advance; null: source of its null distribution; about: measure of the same head that names the object of the value, such as
-    a relation; shares: measures that count the same weights or answers; adjusted: whether its q is a p adjusted for all heads;
-    interval: if not the 95 % interval of one head.
+    item: table, figure or section of the paper; unit: empty for names; higher_means, lower_means: what the head does then, and
+    with higher_means alone the test is one-sided; chance: value of a head without the effect, if known in advance; null: source
+    of its null distribution; about: measure of the same head that names the object of the value, such as a relation; shares:
+    measures that count the same weights or answers; adjusted: whether its q is a p adjusted for all heads; interval: if not the
+    95 % interval of one head.
     """
 
     name: str
@@ -58,6 +62,7 @@ class Measure:
     item: str
     unit: str
     higher_means: str = ""
+    lower_means: str = ""
     chance: float | None = None
     null: str = ""
     about: str = ""
@@ -65,14 +70,10 @@ class Measure:
     adjusted: bool = False
     interval: str = ""
 
-
-@dataclass(frozen=True)
-class Examples:
-    """Number of examples behind each value: sentences, words, ...; `select`: like `Source.select`, with the number as value."""
-
-    unit: str
-    select: Select
-    columns: tuple[str, ...] = ("n",)
+    @property
+    def one_sided(self) -> bool:
+        """Whether only high values mean anything."""
+        return bool(self.higher_means) and not self.lower_means
 
 
 @dataclass(frozen=True)
@@ -88,17 +89,17 @@ class Caution:
 class Source:
     """Measures that come from one table (`study/name`) of a study, which must have `columns`.
 
-    group: heading on the page of the atlas; model: key of the study's settings that names the model whose heads they are, if it
-    is not that of the study; family: whether they are means over models fine-tuned from it; attention_alone: whether the atlas
-    can compute them on its sentences; chances, reasons: from the table, measure -> its value for a head without the effect, and
-    why it has no value; no_null: why measures have none.
+    n_unit: what n counts: sentences, words, ...; group: heading on the page of the atlas; model: key of the study's settings
+    that names the model whose heads they are, if it is not that of the study; family: whether they are means over models
+    fine-tuned from it; attention_alone: whether the atlas can compute them on its sentences; chances, reasons: from the table,
+    measure -> its value for a head without the effect, and why it has no value; no_null: why measures have none.
     """
 
     table: str
     select: Select
     measures: tuple[Measure, ...]
     columns: tuple[str, ...]
-    examples: Examples | None = None
+    n_unit: str = ""
     caution: Caution | None = None
     group: str = ""
     model: str = ""
@@ -116,61 +117,32 @@ class Source:
     @property
     def tables(self) -> dict[str, tuple[str, ...]]:
         """Table -> the columns that it must have."""
-        tables = {self.table: (*self.columns, *(self.examples.columns if self.examples else ()))}
+        tables = {self.table: self.columns}
         if self.caution:
             tables[self.caution.table] = (*tables.get(self.caution.table, ()), *self.caution.columns)
         return tables
 
 
-def ends_of(name: str) -> tuple[str, str]:
-    """Names of the two ends of a measure's interval."""
-    return f"{name}_low", f"{name}_high"
-
-
-def null_of(name: str) -> tuple[str, str, str]:
-    """Names of the ends of the range of a measure's null distribution, and of its q."""
-    return f"{name}_null_low", f"{name}_null_high", f"{name}_q"
-
-
-def parts_of(name: str) -> tuple[str, ...]:
-    """Names of the values shown with a measure: the ends of its interval, and its null distribution."""
-    return (*ends_of(name), *null_of(name))
-
-
-def where(value: str, name: str, interval: tuple[str, str] | None = None, p: str = "", /, **equal: str) -> Select:
-    """Rows with these values; the column `value` becomes the measure `name`, those of `interval` the ends of its interval.
-
-    The column `p`, adjusted for all heads, becomes its q.
-    """
-    names = {value: name} | (dict(zip(interval, ends_of(name), strict=True)) if interval else {})
-    names |= {p: null_of(name)[-1]} if p else {}
+def where(
+    measure: str, value: str = "value", interval: tuple[str, ...] = _INTERVAL, n: str = "n", q: str = "", /, **equal: str
+) -> Select:
+    """Rows with these values as rows of one measure: names of the columns of its value, interval, n and q."""
+    names = {value: "value", **dict(zip(interval, ("low", "high"), strict=False)), n: "n", **({q: "q"} if q else {})}
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
         for column, wanted in equal.items():
             table = table[table[column].astype(str) == wanted]
-        return table[[*PLACE, *names]].rename(columns=names)
+        return table[[*PLACE, *names]].rename(columns=names).assign(measure=measure)
 
     return select
 
 
-def one_per_value(value: str, by: str, names: Mapping[str, str], parts: tuple[str, ...] = ()) -> Select:
-    """A measure for each of several values of the column `by`; the columns `parts` become its `parts_of`, in their order."""
+def each(names: Mapping[str, str], parts: tuple[str, ...] = ()) -> Select:
+    """A measure for each of several values of the column `measure`, and columns that are called as in `PARTS`."""
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
-        wide = table[table[by].isin(names)].pivot(index=PLACE, columns=by, values=[value, *parts])
-        columns = {name: dict(zip((value, *parts), (name, *parts_of(name)), strict=False)) for name in names.values()}
-        wide.columns = [columns[names[row]][column] for column, row in wide.columns]
-        return wide.reset_index()
-
-    return select
-
-
-def best_of_rows(value: str, name: str, interval: tuple[str, str] | None = None, **equal: str) -> Select:
-    """The largest value of a head's rows with these values, such as its two directions, with the interval of that row."""
-    rows = where(value, name, interval, **equal)
-
-    def select(table: pd.DataFrame) -> pd.DataFrame:
-        best_first = rows(table).sort_values(name, ascending=False, kind="stable")
-        return best_first.drop_duplicates(PLACE).sort_values(PLACE, ignore_index=True)
+        rows = table[table["measure"].isin(names)]
+        columns = dict(zip(_INTERVAL, ("low", "high"), strict=True))
+        return rows[["measure", *PLACE, "value", *_INTERVAL, "n", *parts]].replace({"measure": names}).rename(columns=columns)
 
     return select

@@ -193,15 +193,3 @@ def relation_tests(
 def above_baseline(table: pd.DataFrame) -> Bools:
     """[row] whether the head is significantly better than the offset on the second half."""
     return np.asarray((table["q"] < LEVEL) & (table["margin"] > 0) & (table["ci_low"] > 0))
-
-
-def best_relations(table: pd.DataFrame) -> pd.DataFrame:
-    """The relation of rank 1 of each head, with its numbers; best_relation: `NONE` if it is not `above_baseline`."""
-    first = table[table["rank"] == 1]
-    names = {
-        **{"relation": "chosen_relation", "best_relation": "best_relation"},
-        **{name: f"relation_{name}" for name in ("accuracy", "accuracy_low", "accuracy_high", "margin")},
-        **{"ci_low": "relation_margin_low", "ci_high": "relation_margin_high", "q": "relation_margin_q"},
-    }
-    confirmed = first.assign(best_relation=first["relation"].where(above_baseline(first), NONE))
-    return confirmed[[*PLACE, *names]].rename(columns=names).reset_index(drop=True)

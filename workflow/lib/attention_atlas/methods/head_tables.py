@@ -63,16 +63,20 @@ def head_rows(values: npt.NDArray[np.generic], name: str) -> pd.DataFrame:
 def mean_rows(values: npt.NDArray[np.floating], resamples: int, seed: int, units: Units | None = None) -> pd.DataFrame:
     """Means of every head over items, [item, layer, head]: layer, head, value, ci_low, ci_high, n; items of NaN are ignored.
 
-    units: what the bootstrap resamples, reported in two more columns, `UNIT_COLUMNS`; default: items.
+    units: what the bootstrap resamples, reported in two more columns, `UNIT_COLUMNS`; default: items. No rows if all are NaN.
     """
-    has_value = ~np.isnan(values[:, 0, 0])
+    some = ~np.isnan(values).all(axis=(1, 2))
     columns = ["layer", "head", "value", "ci_low", "ci_high", "n"]
-    if not has_value.any():
+    if not some.any():
         return pd.DataFrame(columns=columns if units is None else [*columns, *UNIT_COLUMNS])
-    present = values[has_value]
-    drawn = independent_units([None] * len(present), "") if units is None else units.at(has_value)
-    low, high = bootstrap_ratio(drawn.sums(present), drawn.sizes()[:, None, None], resamples, seed)
-    rows = head_rows(present.mean(axis=0), "value").assign(ci_low=low.ravel(), ci_high=high.ravel(), n=len(present))
+    has_value = ~np.isnan(values[some])
+    drawn = independent_units([None] * len(has_value), "") if units is None else units.at(some)
+    sums, sizes = drawn.sums(np.where(has_value, values[some], 0.0)), drawn.sums(has_value)
+    low, high = bootstrap_ratio(sums, sizes, resamples, seed)
+    n = has_value.sum(axis=0)
+    with np.errstate(invalid="ignore"):
+        means = np.nansum(values[some], axis=0) / n
+    rows = head_rows(means, "value").assign(ci_low=low.ravel(), ci_high=high.ravel(), n=n.ravel())
     return rows if units is None else rows.assign(unit=drawn.name, units=drawn.count)
 
 

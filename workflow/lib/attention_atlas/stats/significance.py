@@ -37,17 +37,20 @@ def mean_interval(values: npt.ArrayLike, level: float = 0.95) -> tuple[float, fl
     return float(sample.mean() - half), float(sample.mean() + half)
 
 
-def p_of_intervals(values: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, null: float) -> Floats:
-    """Two-sided p-value of each estimate, from the distance to the null value in standard errors.
+def p_of_intervals(
+    values: npt.ArrayLike, low: npt.ArrayLike, high: npt.ArrayLike, null: float, greater: bool = False
+) -> Floats:
+    """p-value of each estimate, from the distance to the null value in standard errors: two-sided, or of a `greater` value.
 
-    The standard error is that of the half of the 95 % interval on the side of the null value, so p is below 0.05 exactly if the
-    interval excludes it, also for skewed intervals. NaN where a number is missing or the interval has no width on that side.
+    The standard error is that of the half of the 95 % interval on the side of the null value, so a two-sided p is below 0.05
+    exactly if the interval excludes it, also for skewed intervals (Altman and Bland 2011). NaN where a number is missing or the
+    interval has no width on that side.
     """
     estimates, lower, upper = (np.asarray(numbers, dtype=float) for numbers in (values, low, high))
     standard_error = np.where(estimates > null, estimates - lower, upper - estimates) / ndtri(0.975)
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.abs(estimates - null) / np.where(standard_error > 0, standard_error, np.nan)
-    return np.asarray(2 * ndtr(-z), dtype=float)
+        z = (estimates - null) / np.where(standard_error > 0, standard_error, np.nan)
+    return np.asarray(ndtr(-z) if greater else 2 * ndtr(-np.abs(z)), dtype=float)
 
 
 LEVEL = 0.05
@@ -55,12 +58,12 @@ LEVEL = 0.05
 COLUMNS = ("null_low", "null_high", "p", "q")
 
 
-def against_null(values: npt.ArrayLike, null: npt.ArrayLike) -> pd.DataFrame:
+def against_null(values: npt.ArrayLike, null: npt.ArrayLike, greater: bool = False) -> pd.DataFrame:
     """One row per value, with columns `COLUMNS`: the range of the draws, p and q of the value; a value of NaN has no p.
 
-    p: share of the draws at least as far from their median as the value, which counts as a draw. Under the null hypothesis, p
-    is at most a with a probability of at most a, for any distribution of the draws. q: p adjusted by Benjamini and Hochberg
-    (1995) over all values; NaN if there are too few draws (`enough_draws`).
+    p: share of the draws at least as far from their median as the value, or at least as high (`greater`); the value counts as a
+    draw. Under the null hypothesis, p is at most a with a probability of at most a, for any distribution of the draws. q: p
+    adjusted by Benjamini and Hochberg (1995) over all values; NaN if there are too few draws (`enough_draws`).
     """
     observed, draws = np.asarray(values, dtype=np.float64), np.asarray(null, dtype=np.float64)
     draws = draws[~np.isnan(draws)]
@@ -72,7 +75,7 @@ def against_null(values: npt.ArrayLike, null: npt.ArrayLike) -> pd.DataFrame:
     # Value and draws are treated alike, so that p is exact: the centre is the median of the value and all draws.
     for number in np.flatnonzero(has_value):
         everything = np.append(draws, observed[number])
-        distance = np.abs(everything - np.median(everything))
+        distance = everything if greater else np.abs(everything - np.median(everything))
         p[number] = (distance >= distance[-1]).mean()
     q[has_value] = corrected_p(p[has_value], "bh", 1 / (len(draws) + 1), LEVEL)
     return pd.DataFrame({"null_low": low, "null_high": high, "p": p, "q": q})

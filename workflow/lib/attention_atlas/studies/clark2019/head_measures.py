@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import (
-    EFFECT,
-    LINGUISTIC,
-    WHERE,
-    Examples,
-    Measure,
-    Source,
-    best_of_rows,
-    one_per_value,
-    where,
-)
+from attention_atlas.methods.head_measures import LINGUISTIC, PLACE, WHERE, Measure, Source, each, where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,16 +13,28 @@ PREDICTED = "predicted"
 """Queries that a mean gradient of Figure 3 is over: those of the predicted tokens."""
 
 
-def _best_relations(table: pd.DataFrame) -> pd.DataFrame:
-    from attention_atlas.methods.head_relations import best_relations
+def _of_first_relations(table: pd.DataFrame) -> pd.DataFrame:
+    """Names and numbers of the relation of rank 1 of each head; best_relation: `NONE` if it is not better than the offset."""
+    from pandas import concat
 
-    return best_relations(table)
+    from attention_atlas.methods.head_relations import NONE, above_baseline
+
+    first = table[table["rank"] == 1]
+    of_words = first.assign(n=first["n"].where(first["n"] > 0))
+    intervals = {"relation_accuracy": ("accuracy", "accuracy_low", "accuracy_high"), "relation_margin": ("margin", *_ENDS)}
+    names = {"chosen_relation": first["relation"], "best_relation": first["relation"].where(above_baseline(first), NONE)}
+    rows = [first[PLACE].assign(measure=name, value=relations) for name, relations in names.items()]
+    for name, columns in intervals.items():
+        q = first["q"] if name == "relation_margin" else None
+        numbers = of_words[[*PLACE, "n", *columns]].rename(columns=dict(zip(columns, ("value", "low", "high"), strict=True)))
+        rows.append(numbers.assign(measure=name, q=q))
+    return concat(rows, ignore_index=True)
 
 
-def _words_of_relations(table: pd.DataFrame) -> pd.DataFrame:
-    """layer, head, and the words of the relation of rank 1 for each measure of it; without heads that have none."""
-    first = table[(table["rank"] == 1) & (table["n"] > 0)]
-    return first[["layer", "head"]].assign(**{measure.name: first["n"] for measure in _RELATION})
+def _better_direction(table: pd.DataFrame) -> pd.DataFrame:
+    """Accuracy of each head on all mentions in its better direction of attention."""
+    rows = where("coreference", "accuracy", mention_type="all")(table).sort_values("value", ascending=False, kind="stable")
+    return rows.drop_duplicates(PLACE)
 
 
 def _chance_of_antecedents(table: pd.DataFrame) -> dict[str, float]:
@@ -40,18 +42,14 @@ def _chance_of_antecedents(table: pd.DataFrame) -> dict[str, float]:
     return {"coreference": float(table.loc[table["mention_type"] == "all", "chance"].iloc[0])}
 
 
+_ENDS = ("ci_low", "ci_high")
 _SURFACE = {
-    "entropy": Measure("entropy", "Entropy of attention", "Figure 4", "nats", "broad attention"),
-    "entropy_cls": Measure("entropy_cls", "Entropy of attention from [CLS]", "Figure 4", "nats", "broad attention from [CLS]"),
+    "entropy": Measure("entropy", "Entropy of attention", "Figure 4", "nats", "broad attention", "attention to few tokens"),
     "sep": Measure("to_sep", "Attention to [SEP]", "Figure 2", "share", "more attention to [SEP]"),
     "cls": Measure("to_cls", "Attention to [CLS]", "Figure 2", "share", "more attention to [CLS]"),
     "punct": Measure("to_punctuation", "Attention to full stops and commas", "Figure 2", "share", "more to punctuation"),
-    "next": Measure("to_next", "Attention to the next token", "Section 3.1", "share", "looks ahead"),
-    "previous": Measure("to_previous", "Attention to the previous token", "Section 3.1", "share", "looks back"),
-    "current": Measure("to_itself", "Attention to the current token", "Section 3.1", "share", "looks at itself"),
 }
 """Measure in surface.tsv -> measure of the atlas."""
-_COLUMNS_OF_SURFACE = {name: measure.name for name, measure in _SURFACE.items()}
 _RELATION = (
     Measure("chosen_relation", "First relation of the head, chosen on one half of the documents", "Table 1", ""),
     Measure("best_relation", "Relation of the head, better than the best fixed offset (held out)", "Table 1", ""),
@@ -74,10 +72,6 @@ _RELATION = (
         about="chosen_relation",
     ),
 )
-_GRADIENT = Measure(
-    "gradient_sep", "Gradient of the loss with respect to attention to [SEP]", "Figure 3", "per weight", "[SEP] matters"
-)
-_OF_GRADIENT = {"masking": "masked", "rows": PREDICTED, "measure": "per_weight", "target": "sep"}
 _COREFERENCE = Measure(
     "coreference",
     "Accuracy on antecedents, in the better direction of attention",
@@ -89,39 +83,30 @@ _COREFERENCE = Measure(
 MEASURES = (
     Source(
         "clark2019/surface",
-        one_per_value("value", "measure", _COLUMNS_OF_SURFACE, ("ci_low", "ci_high")),
+        each({name: measure.name for name, measure in _SURFACE.items()}),
         tuple(_SURFACE.values()),
-        ("measure", "layer", "head", "value", "ci_low", "ci_high"),
-        Examples("texts", one_per_value("n", "measure", _COLUMNS_OF_SURFACE)),
+        ("measure", *PLACE, "value", *_ENDS, "n"),
+        "texts",
         attention_alone=True,
         group=WHERE,
         no_null="Models with random weights do not read these texts.",
     ),
     Source(
-        "clark2019/gradients",
-        where("value", "gradient_sep", ("ci_low", "ci_high"), **_OF_GRADIENT),
-        (_GRADIENT,),
-        (*_OF_GRADIENT, "layer", "head", "value", "ci_low", "ci_high"),
-        Examples("texts", where("n", "gradient_sep", **_OF_GRADIENT)),
-        group=EFFECT,
-        no_null="The size of a gradient without an effect of [SEP] is not known.",
-    ),
-    Source(
         "clark2019/dependency_head_relations",
-        _best_relations,
+        _of_first_relations,
         _RELATION,
-        ("layer", "head", "rank", "relation", "accuracy", "accuracy_low", "accuracy_high", "margin", "ci_low", "ci_high", "q"),
-        Examples("words", _words_of_relations),
+        (*PLACE, "rank", "relation", "accuracy", "accuracy_low", "accuracy_high", "margin", *_ENDS, "q", "n"),
+        "words",
         attention_alone=True,
         group=LINGUISTIC,
         no_null="Chance depends on the relation: the margin over the best fixed offset is tested instead.",
     ),
     Source(
         "clark2019/coreference_heads",
-        best_of_rows("accuracy", "coreference", ("ci_low", "ci_high"), mention_type="all"),
+        _better_direction,
         (_COREFERENCE,),
-        ("mention_type", "layer", "head", "accuracy", "ci_low", "ci_high", "chance"),
-        Examples("mentions", best_of_rows("n", "coreference", mention_type="all")),
+        ("mention_type", *PLACE, "accuracy", *_ENDS, "chance", "n"),
+        "mentions",
         group=LINGUISTIC,
         chances=_chance_of_antecedents,
     ),

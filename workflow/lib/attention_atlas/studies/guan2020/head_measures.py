@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from attention_atlas.methods.head_measures import PATTERN, Examples, Measure, Source, where
+from attention_atlas.methods.head_measures import PATTERN, Measure, Source, where
 
 MEASURES = (
     Source(
         "guan2020/head_types",
-        where("type", "distance_type"),
+        where("distance_type", "type", ()),
         (Measure("distance_type", "Type by distances", "Figure 2", ""),),
         ("layer", "head", "type", "n"),
-        Examples("texts", where("n", "distance_type")),
+        "texts",
         attention_alone=True,
         group=PATTERN,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import EFFECT, LINGUISTIC, Caution, Examples, Measure, Source, where
+from attention_atlas.methods.head_measures import EFFECT, LINGUISTIC, PLACE, Caution, Measure, Source, where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,15 +42,6 @@ def removal_caution(fine_tuning: pd.DataFrame) -> str:
     )
 
 
-_ATTENTION = Measure(
-    "keyphrase_attention",
-    "Attention received by keyphrase words minus that by other words",
-    "Relative attention",
-    "difference of shares",
-    "attends to keyphrases",
-    chance=0,
-    shares=("keyphrase_auc",),
-)
 _AUC = Measure(
     "keyphrase_auc",
     "AUC of received attention for keyphrase words",
@@ -65,34 +56,27 @@ _REMOVED = Measure(
     "Removing one",
     "percentage points",
     "removing the head hurts less, or helps",
+    "removing it hurts",
     chance=0,
     adjusted=True,
     interval="95 % interval of all heads at once",
 )
 MEASURES = (
     Source(
-        "stefanik2021/relative_attention",
-        where("value", "keyphrase_attention", ("ci_low", "ci_high"), reduction="mean"),
-        (_ATTENTION,),
-        ("reduction", "layer", "head", "value", "ci_low", "ci_high"),
-        Examples("documents", where("n", "keyphrase_attention", reduction="mean")),
-        group=LINGUISTIC,
-    ),
-    Source(
         "stefanik2021/head_ranking",
-        where("auc", "keyphrase_auc", ("auc_low", "auc_high")),
+        where("keyphrase_auc", "auc", ("auc_low", "auc_high")),
         (_AUC,),
-        ("layer", "head", "auc", "auc_low", "auc_high"),
-        Examples("words", where("n", "keyphrase_auc")),
+        (*PLACE, "auc", "auc_low", "auc_high", "n"),
+        "words",
         group=LINGUISTIC,
     ),
     Source(
         "stefanik2021/ablation",
         # Intervals by exchanges, simultaneous for all heads: a bootstrap over few documents is too narrow.
-        where("delta", "tagger_without", ("adjusted_low", "adjusted_high"), "p_adjusted", **_MEAN),
+        where("tagger_without", "delta", ("adjusted_low", "adjusted_high"), "documents", "p_adjusted", **_MEAN),
         (_REMOVED,),
-        ("seed", "metric", "layer", "head", "delta", "adjusted_low", "adjusted_high", "p_adjusted"),
-        Examples("documents", where("documents", "tagger_without", **_MEAN), ("documents",)),
+        ("seed", "metric", *PLACE, "delta", "adjusted_low", "adjusted_high", "p_adjusted", "documents"),
+        "documents",
         Caution("stefanik2021/fine_tuning", ("seed", "model", "metric", "value", "delta_low", "delta_high"), removal_caution),
         family=True,
         group=EFFECT,
