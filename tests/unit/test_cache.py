@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -88,10 +89,19 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
+def edit(path: Path) -> None:
+    """Another first token in the description of a shard."""
+    description = path.with_suffix(".json")
+    facts = json.loads(description.read_text())
+    facts["examples"][0]["tokens"][0] = "[SEP]"
+    description.write_text(json.dumps(facts))
+
+
 @pytest.mark.parametrize(
     ("damage", "problem"),
     [
         (flip, "the checksum is wrong"),
+        (edit, "the checksum is wrong"),
         (lambda path: path.write_bytes(path.read_bytes()[:-2]), ""),
         (Path.unlink, ""),
         (lambda path: path.with_suffix(".json").unlink(), "its description 0.json cannot be read"),

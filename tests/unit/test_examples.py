@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.examples import Example, build_shard, read_examples, write_examples
+from attention_atlas.errors import DamagedFile
 
 ENTRY = {"reader": "conllu", "shard": 3, "max_tokens": 12, "view": "none", **FILE_ORDER}
 SEGMENTS = {"reader": "segments", "lines": "sentences", "recipe": "authors", "segment_ids": "zeros"}
@@ -101,6 +104,22 @@ def test_what_a_recipe_loses_is_in_the_table_of_the_shard_that_lost_it(build):
     examples, dropped = build(text, 3, **SEGMENTS)
     assert [e.record for e in examples] == [3, 4]
     assert dropped == ["5\tdocument 7, sentence 1\tchunk of one sentence ends its document\t\tsentence\t2"]
+
+
+def test_no_flipped_bit_makes_other_examples(tmp_path):
+    """Without checksums of pages, two of three flips were read as other examples."""
+    path, chance = tmp_path / "0.parquet", random.Random(0)
+    examples = [Example(r, f"n{r}", (2, r), (0, 0), ("a", "b"), (-1, 0), (f"w{r}",)) for r in range(50)]
+    write_examples(path, examples)
+    content, outcomes = path.read_bytes(), []
+    for _ in range(100):
+        damaged = bytearray(content)
+        damaged[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        with contextlib.suppress(DamagedFile):
+            outcomes.append(list(read_examples([path])) == examples)
+    assert all(outcomes)
+    assert len(outcomes) < 50, "most are errors"
 
 
 def test_reading_stops_at_the_limit_over_several_files(tmp_path):

@@ -111,7 +111,7 @@ def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
         for mention in row["mentions"] or ():
             mention |= {f"head_{rule}": head for rule, head in mention["heads"].items()}
     with whole_file(path) as part:
-        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), part)
+        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), part, write_page_checksum=True)
 
 
 def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iterator[Example]:
@@ -119,7 +119,7 @@ def read_examples(paths: Iterable[str | Path], limit: int | None = None) -> Iter
     for path in paths:
         try:
             # Compare the schema too: with a schema, the reader fills missing columns with nulls.
-            table = pq.read_table(path).cast(SCHEMA)
+            table = pq.read_table(path, page_checksum_verification=True).cast(SCHEMA)
         except (OSError, ValueError, pa.ArrowException) as error:
             raise DamagedFile(path, f"not a readable table of examples ({error})") from error
         for row in table.to_pylist():

@@ -1,4 +1,4 @@
-"""Shards: a safetensors file with one array per record, and a JSON description beside it with its checksum.
+"""Shards: a safetensors file with one array per record, and a JSON description beside it with the checksum of both.
 
 The caches of attention and of hidden states consist of shards.
 """
@@ -20,7 +20,7 @@ import xxhash
 from attention_atlas.errors import DamagedFile
 from attention_atlas.io.files import whole_file, write_text
 
-FORMAT = 1
+FORMAT = 2
 _HALF = np.dtype("<f2")
 
 
@@ -68,8 +68,9 @@ def new_shard(
             yield writer
             writer.check_complete()
         # Arrays arrive in any order, but a checksum needs file order; the file is still in the page cache.
-        checksum = _checksum(part)
-    write_text(description, json.dumps({"format": FORMAT, **facts, "xxh3_128": checksum}, ensure_ascii=False) + "\n")
+        described = {"format": FORMAT, **facts}
+        described |= {"xxh3_128": _checksum(part, described)}
+    write_text(description, json.dumps(described, ensure_ascii=False) + "\n")
 
 
 def _header(shapes: Mapping[str, tuple[int, ...]]) -> tuple[bytes, dict[str, int]]:
@@ -99,16 +100,18 @@ def read_description(path: str | Path) -> dict[str, Any]:
 
 
 def check_shard(path: str | Path, facts: Mapping[str, Any]) -> None:
-    """Compare a shard with the checksum in its description."""
+    """Compare a shard and its description with their checksum."""
     if not Path(path).is_file():
         raise damaged(path, "the file does not exist")
-    if _checksum(path) != facts["xxh3_128"]:
+    if _checksum(path, facts) != facts.get("xxh3_128"):
         raise damaged(path, "the checksum is wrong")
 
 
-def _checksum(path: str | Path) -> str:
+def _checksum(path: str | Path, facts: Mapping[str, Any]) -> str:
+    """XXH3 of the description without the checksum, then the arrays."""
+    described = json.dumps({name: fact for name, fact in facts.items() if name != "xxh3_128"}).encode()
     with open(path, "rb", buffering=0) as stream:
-        return hashlib.file_digest(stream, xxhash.xxh3_128).hexdigest()
+        return hashlib.file_digest(stream, lambda: xxhash.xxh3_128(described)).hexdigest()
 
 
 def damaged(path: str | Path, what: str) -> DamagedFile:

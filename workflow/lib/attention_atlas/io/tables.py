@@ -67,13 +67,14 @@ def write_table(frame: pd.DataFrame, path: str | Path) -> None:
 def write_parquet(frame: pd.DataFrame, path: str | Path) -> None:
     """Write a frame as Parquet, for tables with one row per example, atomically."""
     with whole_file(path) as part:
-        frame.to_parquet(part, index=False)
+        frame.to_parquet(part, index=False, write_page_checksum=True)
 
 
 def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Read a Parquet table, or some of its columns."""
     try:
-        return pd.read_parquet(path, columns=None if columns is None else list(columns))
+        wanted = None if columns is None else list(columns)
+        return pd.read_parquet(path, columns=wanted, page_checksum_verification=True)
     except (OSError, ValueError, KeyError) as error:
         raise DamagedFile(path, f"this table cannot be read ({error})") from error
 

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import pandas as pd
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from attention_atlas.corpora.records import RECORD
 from attention_atlas.io.html_tables import Layout, Table
-from attention_atlas.io.tables import read_table
+from attention_atlas.io.tables import read_parquet, read_table
 
 
 class CorpusRecords(NamedTuple):
@@ -29,9 +27,8 @@ def read_records(files: tuple[Sequence[str | Path], Sequence[str | Path], int]) 
     example_files, dropped_files, limit = files
     kept = [pd.DataFrame(columns=["record", "question"])]
     for path in example_files:
-        examples = pq.read_table(path, columns=["record", "question"])
-        question = pc.struct_field(examples["question"], "question")
-        kept.append(pd.DataFrame({"record": examples["record"].to_numpy(), "question": question.to_pandas()}))
+        examples = read_parquet(path, ["record", "question"])
+        kept.append(examples.assign(question=[question and question["question"] for question in examples["question"]]))
     columns = ["record", "unit", "reason", "n"]
     dropped = [pd.DataFrame(columns=columns), *(read_table(path, columns)[columns] for path in dropped_files)]
     joined = [pd.concat([*filter(len, frames)] or frames[:1]) for frames in (kept, dropped)]
