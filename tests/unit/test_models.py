@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from tiny_models import HEADS, LAYERS, PAD, VOCABULARY, WIDTH, batch_for, main_output, saved_model, tiny
 from tokenizers import Tokenizer
 
-from attention_atlas.errors import AtlasError
+from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import sha256
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.loading import describe, initialised, load_model
@@ -196,3 +196,22 @@ def test_the_checksum_of_weights_in_several_files_covers_all_of_them(folder, tmp
     assert described(tmp_path, entry_for(sharded, sha256=checksum)).weights_sha256 == checksum
     (sharded / second).unlink()
     assert second in not_described(tmp_path, entry_for(sharded))
+
+
+@pytest.mark.parametrize(("made_here", "kind"), [(True, DamagedFile), (False, AtlasError)])
+def test_weights_that_changed_since_their_card_are_not_loaded(folder, tmp_path, made_here, kind):
+    """One flipped bit. Weights made by the workflow are made again; those of a user keep their name."""
+    copy, card = (
+        shutil.copytree(folder, tmp_path / "model" / "checkpoint"),
+        tmp_path / ("model" if made_here else "card") / "card.json",
+    )
+    entry = entry_for(copy, card=str(card))
+    describe("tiny", entry, card, tmp_path / "tokenizer.json")
+    content = bytearray((copy / "model.safetensors").read_bytes())
+    content[-9] ^= 1
+    (copy / "model.safetensors").write_bytes(content)
+    with pytest.raises(AtlasError, match=rf"model\.safetensors: its checksum is not that on {re.escape(str(card))}") as caught:
+        load_model(entry)
+    assert type(caught.value) is kind
+    shutil.copy(folder / "model.safetensors", copy)
+    load_model(entry)

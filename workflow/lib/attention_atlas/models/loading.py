@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from attention_atlas.errors import AtlasError, first_line
+from attention_atlas.errors import AtlasError, DamagedFile, first_line
 from attention_atlas.io.files import DAMAGED, read_json, sha256, whole_file
 from attention_atlas.io.hub_files import MODELS, fetch, is_placed, placed_commit
-from attention_atlas.models.card import ModelCard, model_folder, unused_positions, write_card
+from attention_atlas.models.card import ModelCard, model_folder, read_card, unused_positions, write_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.marian import is_marian, marian_tokenizer
 
@@ -206,6 +206,7 @@ def initialised(kind: Any, entry: Mapping[str, Any], seeded: bool = True, **opti
     reported = {"local_files_only": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
     known = None
     if entry["init"] != "random":
+        _compare_with_card(folder, entry.get("card"))
         with torch.random.fork_rng(devices=[], enabled=seeded):
             if seeded:
                 torch.manual_seed(entry["seed"])
@@ -287,8 +288,28 @@ def _with_embeddings_of(pretrained: PreTrainedModel, random: PreTrainedModel) ->
     return random
 
 
+@functools.cache
+def _compare_with_card(folder: Path, card: str | None) -> None:
+    """Compare a model's weights with the checksum on its card, once in a job; nothing without a card.
+
+    Weights that were made beside the card are a `DamagedFile`, which the next start makes again.
+    """
+    if card is None or not Path(card).is_file():
+        return
+    file, expected = _weights_file(folder), read_card(card).weights_sha256
+    if file is None or not expected or _checksum(file) == expected:
+        return
+    if folder.is_relative_to(Path(card).parent):
+        raise DamagedFile(file, f"its checksum is not that on {card}")
+    raise AtlasError(f"{file}: its checksum is not that on {card}: restore the file, or delete the card to use it as it is.")
+
+
+def _weights_file(folder: Path) -> Path | None:
+    return next((folder / weights for weights in WEIGHT_FILES if (folder / weights).is_file()), None)
+
+
 def _checked_weights(name: str, folder: Path, entry: Mapping[str, Any]) -> str:
-    file = next((folder / weights for weights in WEIGHT_FILES if (folder / weights).is_file()), None)
+    file = _weights_file(folder)
     if file is None:
         if entry["init"] == "random":
             return ""

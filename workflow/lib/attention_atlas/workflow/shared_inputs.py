@@ -66,9 +66,11 @@ class SharedInputs:
         return lambda wildcards: self.config["models"][wildcards.model][key]
 
     def weights_entry(self, run: str, model: str) -> dict[str, Any]:
-        """The part of a model's registry entry that its weights depend on, with the folder of a model made in the workflow."""
+        """The part of a model's registry entry that its weights depend on, with the folder of a model made in the workflow, and
+        the card that has the checksum of its weights.
+        """
         entry = self.config["models"][model]
-        weights = {key: entry[key] for key in WEIGHTS_KEYS if key in entry}
+        weights = {key: entry[key] for key in WEIGHTS_KEYS if key in entry} | {"card": card_path(run, model)}
         if is_fine_tuned(self.config, model):
             weights["source"] = {"path": f"results/{run}/models/{model}/checkpoint"}
             # The entry's init says which weights training starts from.
