@@ -18,6 +18,8 @@ IN_SMALL = [
     ("models/tiny/source", {"hub": "a/b"}, "the shape of a/b is not known yet: state layers, heads and hidden_size, or run"),
     (f"{CLARK}/options/entropy_smoothing", "1e-3", "(write 1.0e-3, not 1e-3: YAML reads the latter as text)."),
     ("corpora/pairs/view", "stanford", "corpora.pairs.view: this key belongs to the reader conllu, not to segments."),
+    ("runs/one/title", "</script><script>", "config: runs.one.title: '</script><script>' does not match"),
+    ("runs/two\n", {}, "does not match"),
     ("runs/one/extends", "one", "config: runs.one.extends: runs extend each other in a cycle (one): remove one."),
 ]
 FAMILY, KOVALEVA = "families/small", "runs/one/kovaleva2019"

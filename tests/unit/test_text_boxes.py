@@ -1,5 +1,7 @@
 """The checks of figures see what is planted, and nothing in a figure without fault; labels find their place."""
 
+from xml.etree import ElementTree
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -7,7 +9,15 @@ import pytest
 from text_boxes import saved_figures
 
 from attention_atlas.figures.marks import label_points
-from attention_atlas.figures.style import DrawnFigure, page_figure
+from attention_atlas.figures.style import DrawnFigure, page_figure, plain
+
+
+def test_text_that_no_svg_may_have_is_replaced(tmp_path):
+    figure, axis = plt.subplots()
+    axis.set_title(plain("a\x01b\x7f$ \ud800"))
+    figure.savefig(tmp_path / "figure.svg")
+    plt.close(figure)
+    ElementTree.parse(tmp_path / "figure.svg")
 
 
 @pytest.fixture

@@ -100,8 +100,8 @@ def panels(width: float, height: float, count: int = 2) -> tuple[Figure, Any]:
 
 
 def plain(text: str) -> str:
-    """Text with escaped dollar signs, which would start a formula."""
-    return text.replace("$", r"\$")
+    """Text with escaped dollar signs, which would start a formula, and without characters that no SVG may have."""
+    return re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]", "\ufffd", text).replace("$", r"\$")
 
 
 def minus_signs(text: str) -> str:
