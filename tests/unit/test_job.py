@@ -48,8 +48,8 @@ def test_a_users_mistake_is_one_line_and_status_1_and_a_damaged_file_is_renamed(
         assert not (tmp_path / "shard").exists()
 
 
-def test_a_fault_of_the_program_keeps_its_traceback_and_is_raised_again(rule):
-    with pytest.raises(ZeroDivisionError), job(rule):
+def test_a_fault_of_the_program_keeps_its_traceback(rule):
+    with pytest.raises(SystemExit), job(rule):
         1 / 0  # noqa: B018
     log = lines(rule)
     assert log[1] == "ERROR rule some_rule failed"
@@ -70,3 +70,21 @@ def test_snakemake_is_patched_once(monkeypatch):
     patched = DAG.incomplete_files
     rerun_unfinished_jobs()
     assert DAG.incomplete_files is patched
+    assert patched.__module__ == rerun_unfinished_jobs.__module__, "this version of Snakemake is known"
+
+
+async def with_another_parameter(self, targets):
+    return []
+
+
+@pytest.mark.parametrize("other", [None, with_another_parameter, lambda self: []], ids=["renamed", "signature", "synchronous"])
+def test_another_snakemake_stays_as_it_is_with_one_warning(monkeypatch, caplog, other):
+    import snakemake.api  # noqa: F401
+    from snakemake.dag import DAG
+
+    monkeypatch.setattr(DAG, "incomplete_files", other)
+    if other is None:
+        monkeypatch.delattr(DAG, "incomplete_files")
+    rerun_unfinished_jobs()
+    assert getattr(DAG, "incomplete_files", None) is other
+    assert [record.levelname for record in caplog.records] == ["WARNING"]

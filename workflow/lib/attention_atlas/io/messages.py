@@ -37,16 +37,21 @@ def progress(items: Iterable[Item], total: int | None = None, label: str = "", e
 
 
 TOKEN_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-_TOKEN = re.compile(r"\bhf_[A-Za-z0-9]{8,}")
+_SECRETS = re.compile(
+    r"\bhf_[A-Za-z0-9]{8,}"  # tokens of the hub
+    r"|(?<=://)[^/\s@]+(?=@)"  # user and password of an address
+    r"|(?<=[?&])(?P<name>[\w.-]*(?:token|secret|password|signature|key)=)[^&#\s'\"]+",
+    re.IGNORECASE,
+)
 HIDDEN = "(token)"
 
 
 def redacted(text: str) -> str:
-    """The text without access tokens of the Hugging Face hub, or anything that looks like one."""
+    """The text without access tokens of the Hugging Face hub, passwords and keys in addresses, or what looks like them."""
     for name in TOKEN_VARIABLES:
         if value := os.environ.get(name):
             text = text.replace(value, HIDDEN)
-    return _TOKEN.sub(HIDDEN, text)
+    return _SECRETS.sub(lambda found: f"{found['name'] or ''}{HIDDEN}", text)
 
 
 class RedactingFormatter(logging.Formatter):

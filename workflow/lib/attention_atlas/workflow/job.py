@@ -68,7 +68,8 @@ def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
         sys.exit(1)
     except Exception:
         log.exception("rule %s failed", snakemake.rule)
-        raise
+        # Python would print the traceback again, with the secrets in it.
+        sys.exit(1)
     finally:
         for handler in handlers:
             root.removeHandler(handler)

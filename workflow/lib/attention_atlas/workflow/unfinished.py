@@ -10,9 +10,12 @@ Here such jobs are counted among the incomplete ones, which the option `--rerun-
 
 from __future__ import annotations
 
+import inspect
+import logging
 import os
 from pathlib import Path
 
+_log = logging.getLogger(__name__)
 SWITCH = "ATLAS_PATCH"  # environment variable: "off" leaves Snakemake as it is
 
 
@@ -23,14 +26,29 @@ def was_stopped(log: Path) -> bool:
 
 
 def rerun_unfinished_jobs() -> None:
-    """Let Snakemake count jobs that were stopped, or that never made one of their files, among the incomplete ones."""
-    # Not above: Snakemake's modules import each other, and cannot be imported in any order.
-    from snakemake.dag import DAG
-    from snakemake.io import is_flagged
+    """Let Snakemake count jobs that were stopped, or that never made one of their files, among the incomplete ones.
 
-    marked_incomplete = DAG.incomplete_files
-    # A workflow may contain this one as several modules.
-    if os.environ.get(SWITCH) == "off" or marked_incomplete.__module__ == __name__:
+    Where Snakemake's code is another than what this was written for, it stays as it is, with a warning.
+    """
+    if os.environ.get(SWITCH) == "off":
+        return
+    try:
+        # Not above: Snakemake's modules import each other, and cannot be imported in any order.
+        from snakemake.dag import DAG
+        from snakemake.io import is_flagged
+        from snakemake.persistence import PersistenceBase
+
+        marked_incomplete = DAG.incomplete_files
+        # A workflow may contain this one as several modules.
+        if marked_incomplete.__module__ == __name__:
+            return
+        known = inspect.iscoroutinefunction(marked_incomplete) and not inspect.iscoroutinefunction(PersistenceBase.metadata)
+        known &= [*inspect.signature(marked_incomplete).parameters] == ["self"]
+        known &= [*inspect.signature(PersistenceBase.metadata).parameters] == ["self", "target"]
+    except (ImportError, AttributeError):
+        known = False
+    if not known:
+        _log.warning("this version of Snakemake is not known: after a job was stopped, start again with --forcerun RULE")
         return
 
     async def incomplete_files(dag: DAG) -> list[str]:
