@@ -51,6 +51,8 @@ def test_what_a_killed_process_left_is_overwritten(tmp_path):
     write_text(tmp_path / "table.tsv", "whole")
     with whole_files(tmp_path, ["weights"]) as folder:
         (folder / "weights").write_text("whole")
+        (folder / "weights").chmod(0o600)  # as safetensors does
+    assert (tmp_path / "weights").stat().st_mode == (tmp_path / "table.tsv").stat().st_mode, "readable for others"
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"table.tsv": "whole", "weights": "whole"}
     with pytest.raises(ValueError, match="mine"), whole_files(tmp_path, ["weights"]) as folder:
         raise ValueError("mine")
@@ -86,7 +88,8 @@ def test_a_packed_file_that_breaks_off_or_is_damaged_names_the_line(tmp_path, pa
 
 
 @pytest.mark.parametrize(
-    "content", [b'{"a": ', b'{"a": 1' + b"0" * 5000 + b"}", b"[" * 100_000, gzip.compress(b"{}" * 99, mtime=0)[:20]]
+    "content",
+    [b'{"a": ', b'{"a": 1' + b"0" * 5000 + b"}", b"[" * 100_000, b'{"a": "\\ud800"}', gzip.compress(b"{}" * 99, mtime=0)[:20]],
 )
 def test_json_that_cannot_be_read_is_named(tmp_path, content):
     (tmp_path / "a.json").write_bytes(content)

@@ -1,11 +1,13 @@
 """Documents with keyphrases: three formats, and phrases located in their texts."""
 
 import json
+import shutil
 import tarfile
 import zipfile
 
 import pytest
 
+from attention_atlas.corpora import records
 from attention_atlas.corpora.keyphrases import keyphrases_records, located, spans_of
 from attention_atlas.errors import AtlasError
 
@@ -79,6 +81,15 @@ def test_lines_have_texts_and_phrases(tmp_path):
         path.write_text("\n" + json.dumps(row) + "\n", encoding="utf-8")
         with pytest.raises(AtlasError, match=message):
             list(keyphrases_records(path))
+
+
+@pytest.mark.parametrize("format", ["zip", "gztar"])
+def test_a_file_that_memory_may_not_hold_is_refused_before_it_is_unpacked(tmp_path, monkeypatch, format):
+    path = shutil.make_archive(tmp_path / "a", format, folder(tmp_path / "f", {"a": TEXT * 20}, {"a": "half"}))
+    assert len(list(keyphrases_records(path))) == 1
+    monkeypatch.setattr(records, "MOST_BYTES", 100)
+    with pytest.raises(AtlasError, match=rf"docsutf8/a\.txt has {20 * len(TEXT):,} bytes; at most 100 are read"):
+        list(keyphrases_records(path))
 
 
 def test_missing_and_damaged_files_are_named(tmp_path):

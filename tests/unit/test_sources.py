@@ -16,6 +16,7 @@ import pooch
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import requests
 import sacrebleu.utils
 from sacrebleu import DATASETS
 
@@ -63,6 +64,15 @@ def test_a_file_of_the_mirror_is_taken_if_its_checksum_packed_or_unpacked_is_rig
     place.write_bytes(packed[:-20])
     digest = hashlib.sha256(packed[:-20]).hexdigest()
     assert f"expected sha256 {DIGEST}, found {digest}." in refused(SOURCE, tmp_path / "other")
+
+
+def test_a_redirect_to_a_file_is_no_wrong_checksum(tmp_path, monkeypatch):
+    monkeypatch.setattr(pooch, "retrieve", Mock(side_effect=requests.exceptions.InvalidSchema("file:///etc/passwd")))
+    source = {"url": "https://example.org/x", "sha256": "0" * 64}
+    (tmp_path / "out").mkdir()
+    assert "could not be downloaded (InvalidSchema)" in refused(source, tmp_path / "out" / "raw")
+    monkeypatch.setattr(pooch, "retrieve", Mock(side_effect=ValueError("hash")))
+    assert "wrong checksum" in refused(source, tmp_path / "out" / "raw")
 
 
 def test_a_downloaded_archive_with_the_wrong_content_is_fetched_again(tmp_path, monkeypatch):

@@ -71,11 +71,21 @@ def required_text(entry: Any, key: str, where: str) -> str:
     return value
 
 
+MOST_BYTES = 1 << 28
+"""Size of the largest file that is read from an archive: texts are smaller, and it is held in memory."""
+
+
 def packed_files(path: Path, choose: Callable[[Sequence[str]], Iterable[str]]) -> Iterator[tuple[str, bytes]]:
     """Name and content of the chosen files of a folder or an archive (zip, tar), one at a time.
 
     Nothing is unpacked to disk, so paths in an archive cannot do harm.
     """
+
+    def small(name: str, size: int) -> str:
+        if size > MOST_BYTES:
+            raise AtlasError(f"{path}: {name} has {size:,} bytes; at most {MOST_BYTES:,} are read. Split the file.")
+        return name
+
     try:
         if path.is_dir():
             names = [file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file()]
@@ -83,10 +93,13 @@ def packed_files(path: Path, choose: Callable[[Sequence[str]], Iterable[str]]) -
         elif is_tar_archive(path):
             with tarfile.open(path) as packed:
                 members = {member.name: packed.extractfile(member) for member in packed if member.isfile()}
-                yield from ((name, member.read()) for name in choose([*members]) if (member := members[name]))
+                sizes = {member.name: member.size for member in packed.getmembers()}
+                chosen = (small(name, sizes[name]) for name in choose([*members]))
+                yield from ((name, member.read()) for name in chosen if (member := members[name]))
         else:
             with zipfile.ZipFile(path) as archive:
-                yield from ((name, archive.read(name)) for name in choose(archive.namelist()))
+                chosen = (small(name, archive.getinfo(name).file_size) for name in choose(archive.namelist()))
+                yield from ((name, archive.read(name)) for name in chosen)
     # The library raises the third for unknown compression methods, the fourth for encrypted members.
     except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError, RuntimeError, *DAMAGED) as error:
         raise AtlasError(f"{path}: the archive is damaged ({error}); fetch it again.") from error

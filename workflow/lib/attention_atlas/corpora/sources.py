@@ -128,16 +128,17 @@ def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
     try:
         known_hash = f"sha256:{source['sha256']}" if "sha256" in source else None
         return Path(pooch.retrieve(source["url"], known_hash=known_hash, path=folder))
-    except ValueError as error:  # pooch removes a file with a wrong checksum
+    except Exception as error:  # requests, urllib3 and the operating system raise different errors
+        # For a wrong checksum, pooch raises a ValueError and removes the file; requests' errors are OSErrors too.
+        if not isinstance(error, ValueError) or isinstance(error, OSError):
+            where = f", and there is no {mirror_file}" if mirror_file else ""
+            raise AtlasError(
+                f"{source['url']}: could not be downloaded ({type(error).__name__}){where}. Without a network, put the file "
+                f"under data_mirror (or {MIRROR_VARIABLE}) as {source.get('mirror', Path(source['url']).name)}."
+            ) from error
         raise AtlasError(
             f"{source['url']}: wrong checksum: expected sha256 {source.get('sha256')}, but the download has a different one. "
             "Try again, or correct sha256 in the configuration if the change is intended."
-        ) from error
-    except Exception as error:  # requests, urllib3 and the operating system raise different errors
-        where = f", and there is no {mirror_file}" if mirror_file else ""
-        raise AtlasError(
-            f"{source['url']}: could not be downloaded ({type(error).__name__}){where}. Without a network, put the file under "
-            f"data_mirror (or {MIRROR_VARIABLE}) as {source.get('mirror', Path(source['url']).name)}."
         ) from error
 
 

@@ -45,6 +45,7 @@ _log = logging.getLogger(__name__)
 DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
 SCRATCH = "ATLAS_SCRATCH"  # environment variable: where jobs put what they need while they run; by default beside their outputs
 _PART = ".part"  # ending of temporary names
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _PACKED: dict[bytes, Callable[..., IO[bytes]]] = {
     b"\x1f\x8b": gzip.open,  # type: ignore[dict-item]  # in typeshed a GzipFile is no IO[bytes]
     b"\xfd7zXZ\x00": lzma.open,
@@ -81,7 +82,10 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     part = target.with_name(f".{target.name}{_PART}")
     try:
         part.write_bytes(b"")
+        mode = part.stat().st_mode
         yield part
+        # Some libraries write another file in its place, which only its owner can read.
+        part.chmod(mode)
         with part.open("rb+") as stream:
             os.fsync(stream.fileno())
         os.replace(part, target)
@@ -105,6 +109,8 @@ def whole_files(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
     try:
         yield scratch
         for name in names:
+            # As for a new file: some libraries write files that only their owner can read.
+            Path(scratch, name).chmod(scratch.stat().st_mode & 0o666)
             os.replace(scratch / name, Path(folder, name))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -198,7 +204,7 @@ def read_json(path: str | Path) -> Any:
     """The content of a JSON file in UTF-8, compressed or not."""
     try:
         with open_binary(path) as stream:
-            return json.loads(decoded(stream.read(), path))
+            return _parsed(decoded(stream.read(), path))
     except json.JSONDecodeError as error:
         raise AtlasError(f"{path}:{error.lineno}: invalid JSON ({error.msg}); the file is damaged or cut off.") from error
     # A number with thousands of digits raises a plain ValueError.
@@ -213,10 +219,18 @@ def read_yaml(path: Path) -> Any:
     return yaml.load(path.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
+def _parsed(text: str) -> Any:
+    """JSON; half a surrogate pair, which no UTF-8 text can have, is a ValueError."""
+    parsed = json.loads(text)
+    if _SURROGATE.search(text):
+        json.dumps(parsed, ensure_ascii=False).encode()
+    return parsed
+
+
 def json_object(line: str, where: str, remedy: str = "") -> dict[str, Any]:
     """The JSON object in a line."""
     try:
-        parsed = json.loads(line)
+        parsed = _parsed(line)
     except (ValueError, RecursionError) as error:
         raise AtlasError(f"{where}: not a JSON object ({error}).{remedy}") from error
     if not isinstance(parsed, dict):
