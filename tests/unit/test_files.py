@@ -59,6 +59,17 @@ def test_what_a_killed_process_left_is_overwritten(tmp_path):
     assert (tmp_path / "weights").read_text() == "whole"
 
 
+def test_a_folder_in_which_another_process_works_is_refused(tmp_path):
+    """A lock is of one opening of the folder: that of a job that outlived its Snakemake, and that of the next job."""
+    with whole_files(tmp_path, ["weights"]) as folder:
+        (folder / "weights").write_text("of the first")
+        with pytest.raises(AtlasError, match="another process still works in this folder"), whole_files(tmp_path, ["weights"]):
+            raise AssertionError
+    assert (tmp_path / "weights").read_text() == "of the first"
+    with whole_files(tmp_path, ["weights"]) as folder:
+        (folder / "weights").write_text("of the next")
+
+
 @settings(max_examples=25, deadline=None)
 @given(lines=st.lists(st.text(st.characters(exclude_characters="\r\n\ufeff", exclude_categories=["Cs"]), max_size=8)))
 @pytest.mark.parametrize("packer", PACKERS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bz2
 import contextlib
 import errno
+import fcntl
 import gzip
 import hashlib
 import json
@@ -102,8 +103,21 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def whole_files(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
-    """Yield a temporary folder in `folder`; if the block succeeds, move the named files out of it, in order."""
+    """Yield a temporary folder in `folder`; if the block succeeds, move the named files out of it, in order.
+
+    The folder is locked: a job that outlived its killed Snakemake must not share it with the job of the next start.
+    """
     scratch = Path(folder, f".files{_PART}")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(lock)
+        raise AtlasError(
+            f"{folder}: another process still works in this folder, such as a job of a Snakemake that was killed: end it, or "
+            "wait for it, and start again."
+        ) from error
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     try:
@@ -114,6 +128,7 @@ def whole_files(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
             os.replace(scratch / name, Path(folder, name))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+        os.close(lock)
 
 
 @contextlib.contextmanager
