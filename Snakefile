@@ -26,7 +26,7 @@ from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
 from attention_atlas.workflow.shared_inputs import bytes_of_maps, disk_space, pending
-from attention_atlas.workflow.artifacts import Targets, summary
+from attention_atlas.workflow.artifacts import Targets, other_versions, summary
 from attention_atlas.workflow.config import environment, merged, read_configuration, resolve
 from attention_atlas.workflow.paths import NAME, one_of
 from attention_atlas.workflow.requirements import ENVIRONMENTS, without_missing
@@ -123,6 +123,8 @@ onstart:
     if needed := bytes_of_maps(config, pending(workflow.dag.needrun_jobs())):
         sentence, enough = disk_space(config, needed)
         (logger.info if enough else logger.warning)(sentence)
+    if sentence := other_versions(config):
+        logger.warning(sentence)
 
 
 onsuccess:

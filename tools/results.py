@@ -27,6 +27,7 @@ from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.compare import VERDICT_NOTE, claim_page  # noqa: E402
 from attention_atlas.scoreboard.tables import CLAIM_VERDICTS, CLAIMS, SUMMARY, VERDICT_COLUMNS  # noqa: E402
+from attention_atlas.workflow.artifacts import made_with  # noqa: E402
 from attention_atlas.workflow.config import read_configuration  # noqa: E402
 from tools.markdown import frame_table  # noqa: E402
 
@@ -123,8 +124,9 @@ def write_results(run: str, folder: Path, code: str) -> tuple[Path, str]:
     summary, claims = read_table(folder / "scoreboard.tsv", SUMMARY), read_table(folder / "claims.tsv", CLAIMS)
     page = folder / "results.md"
     values, counts = value_counts(summary), claim_counts(summary)
-    parts = [f"# Results of the run `{run}`", code, "## Published values", values, "## Claims", counts, VERDICT_NOTE]
-    write_text(page, "\n\n".join([*parts, claims_table(claims)]) + "\n")
+    libraries = [f"Made with {versions}." for versions in made_with(folder)]
+    parts = [f"# Results of the run `{run}`", code, *libraries, "## Published values", values, "## Claims", counts]
+    write_text(page, "\n\n".join([*parts, VERDICT_NOTE, claims_table(claims)]) + "\n")
     return page, "\n\n".join((code, values, counts))
 
 

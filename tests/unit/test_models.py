@@ -17,7 +17,7 @@ from tokenizers import Tokenizer
 
 from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import sha256
-from attention_atlas.models.card import ModelCard, read_card
+from attention_atlas.models.card import ModelCard, installed_versions, read_card
 from attention_atlas.models.loading import describe, initialised, load_model
 
 ENTRIES = ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]", "the", "cat"]
@@ -60,6 +60,7 @@ def test_a_model_is_described(folder, tmp_path):
         **{"name": "tiny", "origin": f"folder {folder}", "model_type": "bert", "layers": LAYERS, "heads": HEADS},
         **{"max_tokens": 40, "cls": "[CLS]", "sep": "[SEP]", "pad": PAD, "mask": 4},
         **{"weights_sha256": sha256(folder / "model.safetensors"), "init": "pretrained", "seed": 0, "dtype": "float32"},
+        versions=installed_versions(),
     )
     written = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert written.encode("The cat").tokens == ["[CLS]", "the", "cat", "[SEP]"]

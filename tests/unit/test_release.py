@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
 
+from attention_atlas import __version__
+from attention_atlas.models.card import ModelCard, installed_versions, write_card
+from attention_atlas.workflow.artifacts import other_versions
 from attention_atlas.workflow.study import studies
 
 ROOT = Path(__file__).parents[2]
@@ -17,11 +20,10 @@ ZENODO = json.loads((ROOT / ".zenodo.json").read_text(encoding="utf-8"))
 
 
 def test_version_and_date_of_the_last_release_agree():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     first, (version, date), *_ = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", changelog, re.MULTILINE)
     assert first == ("Unreleased", "")
-    assert version == project["version"] == CITATION["version"] == ZENODO["version"]
+    assert version == __version__ == CITATION["version"] == ZENODO["version"]
     assert date == str(CITATION["date-released"]) == ZENODO["publication_date"]
 
 
@@ -30,3 +32,13 @@ def test_every_study_is_cited():
     names = (study.title.partition(": ")[2] for study in studies().values() if not study.overview)
     of_studies = [name.removesuffix(" (slides)") for name in names]
     assert [title for title in of_studies if title not in titles] == []
+
+
+def test_results_of_other_versions_are_told_at_the_start(tmp_path, monkeypatch):
+    card = ModelCard("m", "", "bert", 1, 1, 64, None, None, 0, "", "random", 0, "float32", versions=installed_versions())
+    monkeypatch.chdir(tmp_path)
+    write_card(card, Path("results/one/models/m/card.json"))
+    assert f"attention-atlas {__version__}" in card.versions
+    assert other_versions({"targets": ["one"]}) == ""
+    write_card(replace(card, versions="torch 1.0"), Path("results/one/models/m/card.json"))
+    assert "made with torch 1.0, but torch " in other_versions({"targets": ["one", "two"]})

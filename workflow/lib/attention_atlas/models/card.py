@@ -7,9 +7,11 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
+from attention_atlas import __version__
 from attention_atlas.errors import AtlasError, DamagedFile
 from attention_atlas.io.files import write_text
 from attention_atlas.io.hub_files import MODELS, at_hand
@@ -54,6 +56,13 @@ class ModelCard:
     mask: int | None = None  # id of the mask token, None if the vocabulary has none
     # order of the examples in training batches (random, by_length); empty for models not trained in the workflow
     batches: str = ""
+    versions: str = ""  # `installed_versions` when the card was made
+
+
+def installed_versions() -> str:
+    """The libraries that make results, with their versions."""
+    names = ("torch", "transformers")
+    return ", ".join([*(f"{name} {version(name)}" for name in names), f"attention-atlas {__version__}"])
 
 
 def write_card(card: ModelCard, path: str | Path) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from attention_atlas.errors import AtlasError, DamagedFile, first_line
 from attention_atlas.io.files import DAMAGED, read_json, sha256, whole_file
 from attention_atlas.io.hub_files import MODELS, fetch, is_placed, placed_commit
-from attention_atlas.models.card import ModelCard, model_folder, read_card, unused_positions, write_card
+from attention_atlas.models.card import ModelCard, installed_versions, model_folder, read_card, unused_positions, write_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.marian import is_marian, marian_tokenizer
 
@@ -104,6 +104,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         max_tokens=int(longest),
         weights_sha256=weights if entry["init"] != "random" else "",
         batches=getattr(settings, "training_batches", ""),
+        versions=installed_versions(),
         **{key: entry[key] for key in ("init", "seed", "dtype")},
         **tokens,
         **ids,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attention_atlas.workflow.paths import card_path
 from attention_atlas.workflow.study import Study, shown_artifacts, studies, study_corpora
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ def built(inputs: StudyInputs, run: str) -> dict[str, str]:
     """All files of the artefacts that a run builds, below its folder -> path."""
     paths = [path for entry in inputs.listed(run) if not entry.skipped for path in entry.paths(run)]
     return {path.removeprefix(f"results/{run}/"): path for path in paths}
+
+
+def cards(inputs: StudyInputs, run: str) -> dict[str, str]:
+    """The run's model, if it has one -> its card."""
+    model = inputs.config["runs"][run].get("model")
+    return {model: card_path(run, model)} if model else {}
 
 
 def entries(inputs: StudyInputs, run: str) -> list[dict[str, Any]]:
@@ -59,6 +66,7 @@ STUDY = Study(
         "claims_of": lambda inputs, run: tables(inputs, run, "claims"),
         "generated": generated,
         "built": built,
+        "cards": cards,
         "entries": entries,
         "first_pages": first_pages,
     },

@@ -13,6 +13,7 @@ import pandas as pd
 
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.tables import with_columns
+from attention_atlas.models.card import Card
 from attention_atlas.published.compare import (
     ADDED,
     CLAIM_COLUMNS,
@@ -145,19 +146,21 @@ def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
     id="index",
     title="All tables and figures",
     reads=("scoreboard",),
-    gathers=("built",),
+    gathers=("built", "cards"),
     settings=("entries", "first_pages", "generated"),
 )
 def index(
     scoreboard: pd.DataFrame,
     built: Mapping[str, str],
+    cards: Mapping[str, Card],
     entries: Sequence[Mapping[str, Any]],
     first_pages: Mapping[str, str],
     generated: bool,
     run_title: str,
 ) -> str:
     """The index page of a run: every artefact with links to its files, and figures with a thumbnail, by study. built: all files
-    that it links; entries: of the artefacts, see `study.entries`; first_pages: pages to read first -> title.
+    that it links; cards: of the run's model; entries: of the artefacts, see `study.entries`; first_pages: pages to read first
+    -> title.
     """
     shown = [entry for entry in entries if not entry["skipped"]]
     skipped = [entry for entry in entries if entry["skipped"]]
@@ -171,12 +174,13 @@ def index(
         menu.append(f'<li><a href="#skipped">Skipped</a> ({len(skipped)})</li>')
         sections.append(_skipped(skipped))
     note = f'<p class="dim">{escape(_GENERATED)}</p>\n' if generated else ""
+    made_with = "".join(f" Made with {escape(card.versions)}." for card in cards.values())
     first = "".join(f'<li><a href="{escape(file)}">{escape(title)}</a></li>' for file, title in first_pages.items())
     return (
         "<!doctype html>\n<html lang='en'>\n<head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{escape(run_title)}: tables and figures</title><style>{_CSS}</style></head>\n<body>\n<header>\n"
-        f"<h1>{escape(run_title)}</h1>\n<p>{_counts(shown, skipped, scoreboard)}</p>\n{note}"
+        f"<h1>{escape(run_title)}</h1>\n<p>{_counts(shown, skipped, scoreboard)}{made_with}</p>\n{note}"
         f"<ul class='links'>{first}</ul>\n</header>\n<nav aria-label='Studies'><ul>{''.join(menu)}</ul></nav>\n<main>\n"
         + "\n".join(sections)
         + "\n</main>\n</body>\n</html>\n"

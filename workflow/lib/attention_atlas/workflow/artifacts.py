@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import installed_versions, read_card
 from attention_atlas.workflow.paths import Config, shard_paths, study_runs
 from attention_atlas.workflow.requirements import (
     MISSING,
@@ -148,6 +149,20 @@ def page_links(config: Config, run: str, study: Study, name: str) -> Links:
 def _relative(file: str, page: str) -> str:
     """Address of a file from a page; both are below the study's folder."""
     return "../" * (len(PurePosixPath(page).parts) - 1) + file
+
+
+def made_with(folder: Path) -> list[str]:
+    """The versions of libraries on the cards of the models of a run in this folder, each once."""
+    return sorted({read_card(card).versions for card in folder.glob("models/*/card.json")} - {""})
+
+
+def other_versions(config: Config) -> str:
+    """A sentence where results of the target runs were made with other versions than those installed; else empty."""
+    folders = (Path("results", run) for run in config["targets"])
+    others = {versions for folder in folders for versions in made_with(folder)} - {installed_versions()}
+    if not others:
+        return ""
+    return f"results so far were made with {min(others)}, but {installed_versions()} are installed: numbers can differ."
 
 
 def summary(config: Config, failed: bool = False) -> str:
