@@ -166,9 +166,9 @@ def index(
     skipped = [entry for entry in entries if entry["skipped"]]
     sections, menu = [], []
     for (study, title), group in groupby(shown, lambda entry: (entry["study"], entry["study_title"])):
-        cards = [_card(entry) for entry in group]
-        menu.append(f'<li><a href="#{study}">{escape(title)}</a> ({len(cards)})</li>')
-        sections.append(f'<section id="{study}">\n<h2>{escape(title)}</h2>\n<div class="cards">\n' + "\n".join(cards))
+        articles = [_card(entry) for entry in group]
+        menu.append(f'<li><a href="#{study}">{escape(title)}</a> ({len(articles)})</li>')
+        sections.append(f'<section id="{study}">\n<h2>{escape(title)}</h2>\n<div class="cards">\n' + "\n".join(articles))
         sections.append("</div>\n</section>")
     if skipped:
         menu.append(f'<li><a href="#skipped">Skipped</a> ({len(skipped)})</li>')
