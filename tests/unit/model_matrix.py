@@ -5,7 +5,8 @@
 The models have the default configuration of their type, made small, and windows shorter than the text. A type works if, for
 each kind of attention: observed maps and outputs equal those of eager attention bit for bit, also with padding on the left; a
 plan that multiplies by 1 changes nothing; masking a head zeroes its output and no other, and changes the model's; maps are
-causal if and only if they are a decoder's; and the maps that the workflow stores are those of each text alone.
+causal if and only if they are a decoder's; the maps that the workflow stores are those of each text alone; and heads write
+what their weights say, where those are known.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import itertools
 import sys
 import textwrap
 import warnings
@@ -26,6 +28,7 @@ import transformers
 from torch import nn
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from transformers.models.auto.modeling_auto import MODEL_MAPPING, MODEL_MAPPING_NAMES
+from transformers.pytorch_utils import Conv1D
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "workflow" / "lib"))
 
@@ -38,16 +41,18 @@ from attention_atlas.attention.engine import (
     SiteKind,
     attention_shape,
     install,
+    self_attention,
     watch,
 )
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.models.extraction import attention_maps
+from attention_atlas.models.head_weights import value_norms, value_outputs
 from attention_atlas.models.loading import text_part
 
 VOCABULARY, FIRST_WORD, LENGTHS, WINDOW = 99, 5, (9, 5), 4
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "models-matrix.md"
-WORKS, LIBRARY, REFUSED, NOT_BUILT = STATUSES = ("works", "library", "refused", "not built")
+WORKS, LIBRARY, REFUSED = STATUSES = ("works", "library", "refused")
 LARGEST = 10**8
 """Most parameters of a tiny model: a type that has more needs overrides."""
 _SMALL = {
@@ -140,28 +145,27 @@ _OVERRIDES: dict[str, dict[str, Any]] = {
     "zaya": {"num_experts_per_tok": 1},
 }
 """What the default configuration of a type needs to be built small."""
-_SOUND = "Reads or produces sound."
-_OTHER: dict[str, str] = {
-    **dict.fromkeys(("bark", "clvp", "dia", "fastspeech2_conformer", "fastspeech2_conformer_with_hifigan", "musicgen"), _SOUND),
-    **dict.fromkeys(("musicgen_melody", "pe_audio", "pe_audio_video", "vits"), _SOUND),
-    **dict.fromkeys(("exaone4_5_vision", "pe_video"), "Reads pictures."),
-    "evolla": "Reads proteins.",
+_OTHER = {
+    *("bark", "clvp", "dia", "fastspeech2_conformer", "fastspeech2_conformer_with_hifigan", "musicgen", "musicgen_melody"),
+    *("pe_audio", "pe_audio_video", "vits", "evolla", "exaone4_5_vision", "pe_video"),
 }
-"""Types that read tokens, but are not text models -> the reason why they are not built."""
+"""Types that read tokens, but are no text models: of sound, proteins or pictures."""
 
 
 @dataclass
 class Verdict:
     """What was seen of a model type."""
 
-    status: str  # works, library (observed and changed, but its maps are not what the studies assume), refused, or not built
+    status: str  # works, library (observed and changed, but its maps are not what the studies assume), or refused
     reason: str = ""  # the message, where it does not work
+    no_norms: str = ""  # the message, where it has no norm-weighted attention
+    no_copying: str = ""  # the message, where it has no copying by weights
     faults: list[str] = field(default_factory=list)
 
 
 def text_types() -> Iterator[tuple[str, type, type]]:
     """Model types that read only text: name, class of the configuration, class of the bare model."""
-    for name in MODEL_MAPPING_NAMES:
+    for name in (name for name in MODEL_MAPPING_NAMES if name not in _OTHER):
         try:
             configuration = CONFIG_MAPPING[name]
             model = MODEL_MAPPING[configuration]
@@ -172,7 +176,11 @@ def text_types() -> Iterator[tuple[str, type, type]]:
             reads_text = model.main_input_name == "input_ids"
         except ImportError:
             continue
-        if reads_text and getattr(model, "input_modalities", None) in (None, "text", ("text",), ["text"]):
+        if (
+            reads_text
+            and name not in _OTHER
+            and getattr(model, "input_modalities", None) in (None, "text", ("text",), ["text"])
+        ):
             yield name, configuration, model
 
 
@@ -194,8 +202,6 @@ def tiny_model(name: str, configuration: type, model_class: type) -> nn.Module:
 
 def check(name: str, configuration: type, model_class: type) -> Verdict:
     """All checks of one type."""
-    if name in _OTHER:
-        return Verdict(NOT_BUILT, _OTHER[name])
     model = tiny_model(name, configuration, model_class)
     try:
         install(copy.deepcopy(model))
@@ -221,7 +227,35 @@ def check(name: str, configuration: type, model_class: type) -> Verdict:
         alone = torch.stack([weights[0] for _, weights in sorted(single.items(), key=lambda item: item[0].layer)])
         if not torch.allclose(torch.from_numpy(maps[row]).float(), alone, atol=1e-3):
             verdict.faults.append("cached maps differ from those of one example alone")
+    _check_weights(part, verdict)
     return verdict
+
+
+def _check_weights(part: nn.Module, verdict: Verdict) -> None:
+    """Masking a head changes the next linear layer by what the weights of the head say that it writes."""
+    norms, verdict.no_norms = value_norms(part)
+    try:
+        value_outputs(part)
+    except AtlasError as error:
+        verdict.no_copying = str(error)
+    (kind, layers, heads), inputs = self_attention(part), batch(part, LENGTHS[:1])
+    linear = [module for module in part.modules() if type(module) in (nn.Linear, Conv1D)]
+
+    def linear_outputs(plan: Plan | None) -> tuple[list[torch.Tensor], torch.Tensor]:
+        seen: list[torch.Tensor] = []
+        hooks = [module.register_forward_hook(lambda _module, _inputs, output: seen.append(output)) for module in linear]
+        of_heads, _ = outputs_of_heads(part, inputs, plan, kind, layer)
+        for hook in hooks:
+            hook.remove()
+        return seen, of_heads
+
+    for layer, head in itertools.product(range(layers), range(heads)) if norms else ():
+        whole, of_heads = linear_outputs(None)
+        without, _ = linear_outputs(Plan().zero(layer, head, where=kind))
+        changed = next(a - b for a, b in zip(whole, without, strict=True) if not torch.equal(a, b))
+        squares = torch.einsum("ns,st,nt->n", of_heads[0, :, head], norms._products[layer][head], of_heads[0, :, head])
+        if not torch.allclose(changed.flatten(0, -2).norm(dim=-1), squares.clamp(min=0).sqrt(), rtol=1e-3, atol=1e-5):
+            verdict.faults.append(f"what head {head} of layer {layer} writes is not what its weights say")
 
 
 def _check_model(model: nn.Module, verdict: Verdict) -> None:
@@ -345,6 +379,7 @@ _REASONS = {
     "the attention interface": "Attention is computed outside the attention interface.",
     "cannot be distinguished": "Layers cannot be distinguished.",
     "not that of each": "One pass computes several maps of a head, so that none is the head's.",
+    "different numbers": "Layers have different numbers of heads.",
 }
 """Part of a message -> reason on the page."""
 
@@ -352,7 +387,6 @@ _REASONS = {
 def page(seen: Mapping[str, Verdict]) -> str:
     """The page of the documentation."""
     names = {status: [name for name in sorted(seen) if seen[name].status == status] for status in STATUSES}
-    served = len(names[WORKS]) + len(names[LIBRARY])
 
     def listed(types: Sequence[str]) -> str:
         return textwrap.fill(", ".join(types), 120, break_on_hyphens=False)
@@ -364,13 +398,13 @@ def page(seen: Mapping[str, Verdict]) -> str:
             reasons.setdefault(reason, []).append(name)
         return "\n\n".join(f"{reason}\n\n> {listed(types)}" for reason, types in reasons.items())
 
-    share = len(names[WORKS]) / served
+    no_norms = [name for name in names[WORKS] if seen[name].no_norms]
+    no_copying = [name for name in names[WORKS] if seen[name].no_copying and not seen[name].no_norms]
+    works, library, refused = (len(names[status]) for status in STATUSES)
     summary = textwrap.fill(
         f"Every text model type of transformers {transformers.__version__}, as a tiny random model, checked against its eager "
-        "attention: maps, outputs, masked heads, padding, and windows shorter than the text (`tests/unit/model_matrix.py`). Of "
-        f"{len(seen)} types, {served} use the attention interface: {len(names[WORKS])} of them ({share:.0%}) work everywhere; "
-        f"`watch` observes and changes the other {len(names[LIBRARY])} correctly, but the studies refuse them. "
-        f"{len(names[REFUSED])} further types are refused.",
+        f"attention (`tests/unit/model_matrix.py`). Of {len(seen)} types, {works} work everywhere; `watch` observes and "
+        f"changes {library} others, which the studies refuse; {refused} are refused.",
         120,
         break_on_hyphens=False,
     )
@@ -382,6 +416,14 @@ def page(seen: Mapping[str, Verdict]) -> str:
 
 {listed(names[WORKS])}
 
+Without norm-weighted attention and copying, since heads' outputs are gated, normalised, or not projected by a linear layer:
+
+> {listed(no_norms)}
+
+Without copying, since heads do not read and write the residual stream by a linear layer each:
+
+> {listed(no_copying)}
+
 ## Observed by `watch`, refused by the studies
 
 {grouped(LIBRARY)}
@@ -389,10 +431,6 @@ def page(seen: Mapping[str, Verdict]) -> str:
 ## Refused
 
 {grouped(REFUSED)}
-
-## Not built
-
-{grouped(NOT_BUILT)}
 """
 
 

@@ -1,63 +1,86 @@
 """Norm-weighted attention: head by head from the weights, and a sink that nothing is read from, made by hand."""
 
-from itertools import product
-
+import model_matrix
 import numpy as np
 import pytest
 import torch
 from decoder_by_hand import PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, empty_decoder, into, set_head
-from tiny_models import HEADS, LAYERS, installed, saved_model, tiny
-from tiny_models import WIDTH as TINY_WIDTH
+from tiny_models import saved_model
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.auto.modeling_auto import MODEL_MAPPING
 
-from attention_atlas.atlas.head_scores import Inputs, even_map, even_scores, repeated_sequences, scores_of
-from attention_atlas.attention.engine import attention_layers
+from attention_atlas.atlas.head_scores import Inputs, copying_scores, even_map, even_scores, repeated_sequences, scores_of
+from attention_atlas.attention.engine import attention_layers, install, self_attention
+from attention_atlas.errors import AtlasError
 from attention_atlas.models.extraction import each_example
-from attention_atlas.models.head_weights import ValueNorms
+from attention_atlas.models.head_weights import ValueNorms, value_outputs
+from attention_atlas.models.loading import text_part
 
-SIZE_OF_HEAD = TINY_WIDTH // HEADS
 SHORT = repeated_sequences(range(5, 60), [2], [3], 40, 4, 0)
+LAYOUTS = {
+    "albert": ("attention.value", "attention.dense", 0, 16, 1),
+    "bert": ("self.value", "output.dense", 0, 16, 1),
+    "codegen": ("attn.qkv_proj", "attn.out_proj", 16, 48, 1),
+    "dbrx": ("attn.Wqkv", "attn.out_proj", 96, 16, 2),
+    "deepseek_v3": ("self_attn.kv_b_proj", "self_attn.o_proj", 16, 32, 1),
+    "distilbert": ("attention.v_lin", "attention.out_lin", 0, 16, 1),
+    "gpt2": ("attn.c_attn", "attn.c_proj", 128, 16, 1),
+    "gpt_bigcode": ("attn.c_attn", "attn.c_proj", 80, 0, 1),
+    "gpt_neox": ("attention.query_key_value", "attention.dense", 32, 48, 1),
+    "llama": ("self_attn.v_proj", "self_attn.o_proj", 0, 16, 2),
+    "modernbert": ("attn.Wqkv", "attn.Wo", 128, 16, 1),
+    "phi": ("self_attn.v_proj", "self_attn.dense", 0, 16, 2),
+    "phi3": ("self_attn.qkv_proj", "self_attn.o_proj", 96, 16, 2),
+    "t5": ("SelfAttention.v", "SelfAttention.o", 0, 16, 1),
+}
+"""Architecture -> the layers that give the values and read the outputs of 4 heads of 16 each; where the values of head 1 start
+in the output of the first, how much further those of the next do, and how many heads share them."""
 
 
-def projections(model, name, head):
-    """[size, width] weights and [size] bias of the value projection of a head, [width, size] weights of its output."""
-    module, of_head = model.get_submodule(name), slice(head * SIZE_OF_HEAD, (head + 1) * SIZE_OF_HEAD)
-    if hasattr(module, "c_attn"):
-        values = slice(2 * TINY_WIDTH, 3 * TINY_WIDTH)
-        weight, bias = module.c_attn.weight[:, values][:, of_head].T, module.c_attn.bias[values][of_head]
-        return weight, bias, module.c_proj.weight[of_head].T
-    around = model.get_submodule(name.rpartition(".")[0])
-    output = around.output.dense if hasattr(around, "output") else getattr(module, "out_lin", getattr(module, "o_proj", None))
-    values = next(getattr(module, layer) for layer in ("value", "v_lin", "v_proj") if hasattr(module, layer))
-    # In Llama, two heads share their values, which have no bias.
-    shared = of_head if values.out_features == TINY_WIDTH else slice(head // 2 * SIZE_OF_HEAD, (head // 2 + 1) * SIZE_OF_HEAD)
-    bias = torch.zeros(SIZE_OF_HEAD) if values.bias is None else values.bias[shared]
-    return values.weight[shared], bias, output.weight[:, of_head]
+def small(name):
+    configuration = CONFIG_MAPPING[name]
+    return text_part(model_matrix.tiny_model(name, configuration, MODEL_MAPPING[configuration]))
 
 
-@pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2", "llama"])
-def test_norms_are_those_of_each_head_and_token_alone(name):
-    model = installed(name)
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_norms_and_copying_are_those_of_the_layers_of_each_head_alone(name, monkeypatch):
+    monkeypatch.setitem(model_matrix._OVERRIDES, "albert", {"num_hidden_groups": 2})
+    model = small(name)
+    install(model)
+    of_values, of_outputs, start, step, shared = LAYOUTS[name]
+    around = [path.rpartition(".")[0] for path in attention_layers(model)[self_attention(model)[0]] for _ in range(4)]
+    around = around[:: len(around) // 4]
+    read, written = ([model.get_submodule(f"{path}.{part}") for path in around] for part in (of_values, of_outputs))
+
+    def alone(layer, head, values):
+        """[n, 64] what a layer writes if a head gives its part of `values` [n, out], and all other heads nothing."""
+        first, outputs = start + step * (head // shared), torch.zeros(len(values), 64)
+        outputs[:, 16 * head : 16 * head + 16] = values[:, first : first + 16]
+        return written[layer](outputs) - written[layer](torch.zeros_like(outputs))
+
     texts = [sequence.example for sequence in repeated_sequences(range(5, 60), [2], [3], 40, 3, 0)]
     norms = ValueNorms(model)
     collected = {e.record: norms.take(e) for e, _ in each_example(model, texts, 1, values=norms.observer)}
-    names = attention_layers(model)[next(iter(attention_layers(model)))]
-    inputs = []
-
-    def keep(_, arguments, keywords):
-        inputs.append(arguments[0] if arguments else keywords["hidden_states"])
-
-    for path in names:
-        model.get_submodule(path).register_forward_pre_hook(keep, with_kwargs=True)
-    for example in texts:
-        inputs.clear()
-        with torch.no_grad():
+    given = []
+    for module in set(read):
+        module.register_forward_hook(lambda _module, _inputs, output: given.append(output.flatten(0, -2)))
+    with torch.no_grad():
+        for example in texts:
+            given.clear()
             model(torch.tensor([example.input_ids]), attention_mask=torch.ones(1, len(example.input_ids), dtype=torch.long))
-        assert collected[example.record].shape == (LAYERS, HEADS, len(example.input_ids))
-        for (layer, path), head in product(enumerate(names), range(HEADS)):
-            weight, bias, output = projections(model, path, head)
-            written = (inputs[layer][0] @ weight.T + bias) @ output.T
-            expected = written.norm(dim=-1).detach().numpy()
-            np.testing.assert_allclose(collected[example.record][layer, head], expected, rtol=1e-3, atol=1e-5)
+            slow = [[alone(layer, head, values).norm(dim=-1) for head in range(4)] for layer, values in enumerate(given)]
+            np.testing.assert_allclose(collected[example.record], torch.stack([*map(torch.stack, slow)]), rtol=1e-3, atol=1e-5)
+        if name == "deepseek_v3":
+            with pytest.raises(AtlasError, match="do not read and write the residual stream by a linear layer each"):
+                value_outputs(model)
+            return
+        embedding, unembedding = torch.randn(2, 30, 64)
+        for layer, weights in enumerate(value_outputs(model)):
+            values = read[layer](embedding) - read[layer](torch.zeros_like(embedding))
+            fast = copying_scores(weights.value, weights.output, embedding.T @ unembedding)
+            for head in range(4):
+                eigenvalues = np.linalg.eigvals((alone(layer, head, values) @ unembedding.T).double())
+                assert fast[head].item() == pytest.approx(eigenvalues.real.sum() / np.abs(eigenvalues).sum(), abs=1e-3)
 
 
 @pytest.fixture(scope="module")
@@ -80,22 +103,25 @@ def sinks(tmp_path_factory):
     return saved_model(model, tmp_path_factory.mktemp("sinks"))
 
 
-def test_a_sink_with_a_value_of_zero_gets_no_norm_weighted_share(sinks, tmp_path):
+def test_a_sink_with_a_value_of_zero_gets_no_norm_weighted_share(sinks):
     sequences = repeated_sequences(range(1, VOCABULARY), [0], [], POSITIONS, 8, 0)
     inputs = Inputs([sequence.example for sequence in sequences], sequences, 0)
     scores = {name: values.mean(axis=0)[0] for name, values in scores_of(sinks, inputs).items()}
     assert (scores["sink"] > 0.95).all()
     assert scores["norm_sink"][0] < 1e-3
     assert scores["norm_sink"][1] > 0.9
+
+
+def test_heads_whose_outputs_are_gated_have_no_norm_weighted_attention_and_the_table_says_so(tmp_path):
     inputs, notes = Inputs([sequence.example for sequence in SHORT], SHORT, 0), {}
-    assert np.isnan(scores_of(saved_model(tiny("albert"), tmp_path), inputs, notes)["norm_sink"]).all()
-    assert "shares its layers in groups" in notes["norm_sink"]
+    assert np.isnan(scores_of(saved_model(small("afmoe"), tmp_path), inputs, notes)["norm_sink"]).all()
+    assert "heads' outputs are gated" in notes["norm_sink"]
 
 
 def test_even_shares_are_those_of_attention_to_all_that_a_token_can_see(tmp_path):
     inputs = Inputs([sequence.example for sequence in SHORT], SHORT, 1)
     lengths = np.array([len(sequence.example.input_ids) for sequence in SHORT])
-    entry = saved_model(tiny("bert"), tmp_path)
+    entry = saved_model(small("bert"), tmp_path)
     both_ways = even_scores(entry, inputs, causal=False)
     assert both_ways["sink"] == both_ways["norm_sink"] == pytest.approx((2 / lengths).mean())
     assert both_ways["induction"] == pytest.approx((1 / lengths).mean())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from torch import nn
 from transformers.pytorch_utils import Conv1D
 
 from attention_atlas.attention.cache import widened
-from attention_atlas.attention.engine import Observer, Site, attention_layers, attention_shape, self_attention
+from attention_atlas.attention.engine import Observer, Site, attention_layers, attention_shape, self_attention, watch
 from attention_atlas.attention.plans import SiteKind
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 
-_Layer = TypeVar("_Layer", bound=nn.Module)
 _NAMES = (
     # Projections of the attention module, and the output projection relative to it or to its parent module.
     (("query", "key", "value"), "output.dense"),
@@ -36,8 +35,6 @@ _NAMES = (
     (("q_lin", "k_lin", "v_lin"), "out_lin"),
     (("q", "k", "v"), "o"),
 )
-_FUSED = (("c_attn", "c_proj"), ("query_key_value", "dense"))
-"""Names of the joint projection of query, key and value, and of the output projection: GPT-2 and GPT-NeoX."""
 
 
 @dataclass(frozen=True)
@@ -53,59 +50,72 @@ def _separate_projections(model: nn.Module, name: str) -> list[nn.Linear]:
 
     A head is a block of rows in the first three, and of columns in the last.
     """
-    module, around = model.get_submodule(name), model.get_submodule(name.rpartition(".")[0])
+    around, _, inside = name.rpartition(".")
+    modules = dict(model.get_submodule(around).named_modules())
     for inner, outer in _NAMES:
-        output = _layer(module, outer, nn.Linear) or _layer(around, outer, nn.Linear)
-        found = [layer for layer in (*(_layer(module, part, nn.Linear) for part in inner), output) if layer is not None]
-        if len(found) == len(inner) + 1:
-            return found
+        named = [f"{inside}.{part}" for part in (*inner, outer)]
+        found = [modules.get(part) for part in (*named[:3], named[3] if named[3] in modules else outer)]
+        linear = [layer for layer in found if isinstance(layer, nn.Linear)]
+        if len(linear) == len(found):
+            return linear
     return []
 
 
 @torch.no_grad()
+def _projections(model: PreTrainedModel) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """[head, size, hidden] W_V and [head, hidden, size] W_O of the layers that have them, in float32.
+
+    In one forward pass every linear layer gives random numbers instead. They show which layer projects the values, in which
+    order, and which one reads the outputs of the heads, whatever the names and layouts of an architecture are.
+    """
+    kind, layers, heads = self_attention(model)
+    generator = torch.Generator().manual_seed(0)
+    given: list[tuple[nn.Module, torch.Tensor]] = []
+    read: dict[Site, torch.Tensor] = {}
+    values, outputs = {}, {}
+
+    def weight(module: nn.Module) -> torch.Tensor:
+        stored = module.get_parameter("weight").float()
+        return stored.T if isinstance(module, Conv1D) else stored
+
+    def randomise(module: nn.Module, arguments: tuple[torch.Tensor, ...], output: torch.Tensor) -> torch.Tensor:
+        for site, of_heads in read.items():
+            if site.site_kind == kind and torch.equal(arguments[0].flatten(), of_heads.flatten()):
+                outputs[site.layer] = weight(module).unflatten(1, (heads, -1)).transpose(0, 1)
+        read.clear()
+        given.append((module, torch.rand(output.shape, generator=generator).to(output)))
+        return given[-1][1]
+
+    def see_values(site: Site, of_heads: torch.Tensor) -> None:
+        columns = of_heads[0].transpose(1, 2).flatten(0, 1).tolist()
+        while given and site.site_kind == kind and site.layer not in values:
+            module, numbers = given.pop()
+            place_of = {tuple(column): place for place, column in enumerate(numbers.flatten(0, -2).T.tolist())}
+            places = [place_of.get(tuple(column), -1) for column in columns]
+            if min(places) >= 0:
+                values[site.layer] = weight(module)[places].unflatten(0, (heads, -1))
+        given.clear()
+
+    # Subclasses need not be linear.
+    hooks = [module.register_forward_hook(randomise) for module in model.modules() if type(module) in (nn.Linear, Conv1D)]
+    try:
+        with watch(model, values=[see_values], outputs=[read.__setitem__]):
+            ids = torch.arange(8, device=model.device)[None]
+            model(input_ids=ids, attention_mask=torch.ones_like(ids))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    if len(outputs) < layers:
+        raise AtlasError(f"{type(model).__name__}: heads' outputs are gated, normalised, or not projected by a linear layer.")
+    return [layer for _, layer in sorted(values.items())], [layer for _, layer in sorted(outputs.items())]
+
+
 def value_outputs(model: PreTrainedModel) -> list[ValueOutput]:
     """W_V and W_O of every layer, in float32; layers that share weights have the same ones."""
-    kind, layers, heads = self_attention(model)
-    names = attention_layers(model)[kind]
-    if len(names) != layers and len(names) != 1:
-        raise AtlasError(f"{type(model).__name__} shares its layers in groups: weights of single layers are not supported.")
-    weights = [_value_output(model, name, heads) for name in names]
-    return weights if len(weights) == layers else weights * layers
-
-
-def _value_output(model: PreTrainedModel, name: str, heads: int) -> ValueOutput:
-    separate = _separate_projections(model, name)
-    value, output = (separate[2].weight, separate[3].weight) if separate else _fused(model, name, heads)
-    size = output.shape[1] // heads
-    by_head = value.float().reshape(-1, size, value.shape[1])
-    # Heads of one group are adjacent.
-    by_head = by_head.repeat_interleave(heads // len(by_head), dim=0)
-    return ValueOutput(by_head, output.float().reshape(output.shape[0], heads, size).transpose(0, 1))
-
-
-def _fused(model: PreTrainedModel, name: str, heads: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Weights of the value and of the output projection, [out, in], if one layer projects query, key and value."""
-    module = model.get_submodule(name)
-    for inner, outer in _FUSED:
-        transposed = _layer(module, inner, Conv1D), _layer(module, outer, Conv1D)
-        if transposed[0] is not None and transposed[1] is not None:
-            # GPT-2: [in, out], all queries first, then all keys, then all values.
-            return transposed[0].weight.T.chunk(3)[2], transposed[1].weight.T
-        linear = _layer(module, inner, nn.Linear), _layer(module, outer, nn.Linear)
-        if linear[0] is not None and linear[1] is not None and linear[0].out_features == 3 * linear[1].in_features:
-            # GPT-NeoX: query, key and value of each head.
-            parts = linear[0].weight.reshape(heads, 3, -1, linear[0].in_features)
-            return parts[:, 2].reshape(-1, linear[0].in_features), linear[1].weight
-    raise AtlasError(f"{type(model).__name__}: the value and output projections of {name} are unknown.")
-
-
-def _layer(module: nn.Module, name: str, kind: type[_Layer]) -> _Layer | None:
-    """The layer of this name and kind in a module, None if there is none."""
-    try:
-        layer = module.get_submodule(name)
-    except AttributeError:
-        return None
-    return layer if isinstance(layer, kind) else None
+    values, outputs = _projections(model)
+    if [value.shape[::2] + value.shape[1:2] for value in values] != [output.shape for output in outputs]:
+        raise AtlasError(f"{type(model).__name__}: its heads do not read and write the residual stream by a linear layer each.")
+    return [ValueOutput(*layer) for layer in zip(values, outputs, strict=True)]
 
 
 Norms = npt.NDArray[np.float32]
@@ -117,7 +127,7 @@ class ValueNorms:
     def __init__(self, model: PreTrainedModel) -> None:
         self._kind, *self._shape = self_attention(model)
         # [head, size, size] products W_O W_O^T, by layer.
-        self._products = [layer.output.transpose(1, 2) @ layer.output for layer in value_outputs(model)]
+        self._products = [output.transpose(1, 2) @ output for output in _projections(model)[1]]
         self._collected: dict[int, Norms] = {}
 
     def observer(self, batch: Sequence[Example]) -> Observer:
