@@ -11,13 +11,17 @@ PIECE, PLACE, BEFORE = slice(0, VOCABULARY), slice(VOCABULARY, VOCABULARY + POSI
 SIZE = WIDTH // 2
 
 
-def set_head(layer, head, **parts):
-    """Weights of one head of GPT-2: from the residual stream [width, size] for query, key and value, and back [size, width]."""
+def set_head(layer, head, output=None, **parts):
+    """Weights of one head of GPT-2: from the residual stream [WIDTH, SIZE] for query, key and value, and back [SIZE, WIDTH]."""
+    width = layer.attn.split_size
     for number, name in enumerate(("query", "key", "value")):
         if name in parts:
-            start = number * WIDTH + head * SIZE
-            layer.attn.c_attn.weight[:, start : start + SIZE] = parts[name]
-    layer.attn.c_proj.weight[head * SIZE : (head + 1) * SIZE] = parts["output"]
+            start = number * width + head * SIZE
+            layer.attn.c_attn.weight[:, start : start + SIZE] = 0
+            layer.attn.c_attn.weight[:WIDTH, start : start + SIZE] = parts[name]
+    if output is not None:
+        layer.attn.c_proj.weight[head * SIZE : (head + 1) * SIZE] = 0
+        layer.attn.c_proj.weight[head * SIZE : (head + 1) * SIZE, :WIDTH] = output
 
 
 def into(part, shift=0, scale=1.0):
@@ -30,14 +34,15 @@ def into(part, shift=0, scale=1.0):
     return matrix
 
 
-def empty_decoder(layers):
-    """GPT-2 with two heads per layer that write nothing; the residual stream holds the piece and its place."""
+def empty_decoder(layers, heads=2, spread=0.02):
+    """GPT-2 with heads that write nothing; the residual stream holds the piece and its place. `spread` of random weights."""
     settings = GPT2Config(
         vocab_size=VOCABULARY,
         n_positions=POSITIONS,
-        n_embd=WIDTH,
+        n_embd=heads * SIZE,
         n_layer=layers,
-        n_head=2,
+        n_head=heads,
+        initializer_range=spread,
         n_inner=4,
         bos_token_id=0,
         eos_token_id=0,

@@ -288,7 +288,7 @@ def repetition_measures(maps: Maps, sequence: Repeated, causal: bool) -> dict[st
     """Measure -> [layer, head] mean attention weight from tokens of the blocks to one position.
 
     `duplicate_token`: the other occurrence of the same token; `induction`: the token after it. A causal model is measured on
-    its second block only, where it has seen the other occurrence, and without `next_token`, which is 0 by construction.
+    its second block only, where it has seen the other occurrence. Attention to the first token of a text, a sink, is ignored.
     """
     first = np.arange(sequence.length) + sequence.start
     second = first + sequence.length
@@ -297,7 +297,7 @@ def repetition_measures(maps: Maps, sequence: Repeated, causal: bool) -> dict[st
     queries, occurrences = (second, first) if causal else (blocks, np.concatenate([second, first]))
 
     def share(query: npt.NDArray[np.intp], key: npt.NDArray[np.intp]) -> Floats:
-        inside = (key >= blocks[0]) & (key <= blocks[-1])
+        inside = (key >= max(blocks[0], 1)) & (key <= blocks[-1])
         return np.asarray(maps[..., query[inside], key[inside]].mean(axis=-1, dtype=np.float64))
 
     measures = {
