@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 import torch
-from decoder_by_hand import PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, into
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_tokenizer import save_tokenizer
 from tiny_models import saved_model, tiny
 from tokenizers import Tokenizer
-from torch import nn
 from transformers import BertConfig, BertModel, GPTNeoXConfig, GPTNeoXForCausalLM
 
 from attention_atlas.atlas.head_scores import (
@@ -27,71 +25,18 @@ from attention_atlas.atlas.head_scores import (
     scores_of,
     sink_share,
 )
-from attention_atlas.attention.engine import attention_layers
+from attention_atlas.attention.engine import attention_layers, install
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard
-from attention_atlas.models.head_weights import prune_heads
+from attention_atlas.models.head_weights import prune_heads, value_outputs
 
-CLS, SEP = 1, 2
-SHARP = 10.0
 SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 32}
 NEOX = GPTNeoXConfig(vocab_size=60, max_position_embeddings=64, **SMALL)
 
 
-def inputs_for(before=(), after=(), first_piece=1):
-    sequences = repeated_sequences(range(first_piece, VOCABULARY), before, after, POSITIONS, 8, 0)
-    return Inputs([sequence.example for sequence in sequences], sequences, 0)
-
-
-def set_query_key(layer, head, query, key):
-    """Weights of a head of BERT from the residual stream [width, size]; a query of shape [size] is the same for all tokens."""
-    places = slice(head * SIZE, (head + 1) * SIZE)
-    if query.ndim == 1:
-        layer.attention.self.query.bias[places] = query
-    else:
-        layer.attention.self.query.weight[places] = query.T
-    layer.attention.self.key.weight[places] = key.T
-
-
-def empty_encoder():
-    """BERT with two layers of two heads that attend to all tokens alike; the residual stream holds the piece and its place."""
-    size = {"hidden_size": WIDTH, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 4}
-    model = BertModel(BertConfig(vocab_size=VOCABULARY, max_position_embeddings=POSITIONS, **size), add_pooling_layer=False)
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.zero_()
-        for module in model.modules():
-            if isinstance(module, nn.LayerNorm):
-                module.weight.fill_(1)
-        model.embeddings.word_embeddings.weight[:, PIECE] = torch.eye(VOCABULARY)
-        model.embeddings.position_embeddings.weight[:, PLACE] = torch.eye(POSITIONS)
-    return model
-
-
-def test_heads_of_an_encoder_have_what_they_were_made_for(tmp_path):
-    """Layer 1: head 1 the next token, head 2 the first one. Layer 2: head 1 [SEP]; head 2 all tokens, of which only [SEP] has a
-    value."""
-    model = empty_encoder()
-    first, second = model.encoder.layer
-    with torch.no_grad():
-        set_query_key(first, 0, into(PLACE, 1, SHARP), into(PLACE))
-        set_query_key(first, 1, SHARP * torch.eye(SIZE)[0], into(PLACE))
-        set_query_key(second, 0, SHARP * torch.eye(SIZE)[SEP], into(PIECE))
-        # Less the coordinate of a piece that no text has, since layer norm moves all coordinates.
-        second.attention.self.value.weight[SIZE, [SEP, 0]] = torch.tensor([1.0, -1.0])
-        second.attention.output.dense.weight[0, SIZE] = 1.0
-    inputs = inputs_for((CLS,), (SEP,), first_piece=3)
-    scores = {name: values.mean(axis=0) for name, values in scores_of(saved_model(model, tmp_path), inputs).items()}
-    even = np.mean([2 / len(example.tokens) for example in inputs.sentences])
-    # Of the last head by weights, the first token and [SEP] get no more than any other token.
-    assert scores["sink"].ravel()[1:] == pytest.approx([1, 1, even], abs=0.05)
-    assert scores["next_token"].ravel() == pytest.approx([1, 0, 0, 0], abs=0.1)
-    assert scores["norm_sink"][1, 1] == pytest.approx(1, abs=0.05)
-
-
-PIECES = list(range(100, 200))
+PIECES = list(range(10, 60))
 
 
 def sequences(count=40, before=(1,), after=(2,), max_tokens=512, seed=0):
@@ -151,29 +96,16 @@ def test_sinks_are_the_first_token_and_special_tokens():
     np.testing.assert_allclose(sink_share(maps, example), slow)
 
 
-def test_copying_is_that_of_the_whole_matrix_of_pieces():
+def test_copying_reads_the_unembedding_of_the_checkpoint_and_needs_it(tmp_path):
     torch.manual_seed(0)
-    value, output = torch.randn(5, 4, 12), torch.randn(5, 12, 4)
-    embedding, unembedding = torch.randn(30, 12), torch.randn(30, 12)
-    ours = copying_scores(value, output, embedding.T @ unembedding)
-    for head in range(5):
-        whole = unembedding.double() @ output[head].double() @ value[head].double() @ embedding.double().T
-        eigenvalues = np.linalg.eigvals(whole.numpy())
-        assert ours[head].item() == pytest.approx(eigenvalues.real.sum() / np.abs(eigenvalues).sum(), abs=1e-4)
-
-
-def test_copying_of_joint_projections_is_that_of_their_parts_and_needs_an_unembedding(tmp_path):
-    """GPT-NeoX stores query, key and value of each head in turn in one matrix."""
-    torch.manual_seed(0)
-    whole = GPTNeoXForCausalLM(NEOX).requires_grad_(False)
-    scores = scores_of(saved_model(whole, tmp_path), inputs_for())["ov_copying"][0]
+    whole, repeated = GPTNeoXForCausalLM(NEOX).requires_grad_(False).eval(), sequences(4)
+    inputs = Inputs([sequence.example for sequence in repeated], repeated, 0)
+    scores = scores_of(saved_model(whole, tmp_path), inputs)["ov_copying"][0]
     product = whole.gpt_neox.embed_in.weight.T @ whole.get_output_embeddings().weight
-    for layer, head in np.ndindex(2, 3):
-        attention = whole.gpt_neox.layers[layer].attention
-        value = attention.query_key_value.weight[24 * head + 16 : 24 * head + 24]
-        expected = copying_scores(value[None], attention.dense.weight[None, :, 8 * head : 8 * head + 8], product)
-        assert scores[layer, head] == pytest.approx(expected.item(), abs=1e-5)
-    assert np.isnan(scores_of(saved_model(whole.base_model, tmp_path), inputs_for())["ov_copying"]).all()
+    install(whole)
+    expected = [copying_scores(layer.value, layer.output, product) for layer in value_outputs(whole.gpt_neox)]
+    np.testing.assert_allclose(scores, torch.stack(expected), atol=1e-5)
+    assert np.isnan(scores_of(saved_model(whole.base_model, tmp_path), inputs)["ov_copying"]).all()
 
 
 def test_heads_that_share_keys_and_values_are_not_pruned_alone():

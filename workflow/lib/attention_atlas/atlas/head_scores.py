@@ -365,7 +365,7 @@ def _copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reason
     embedding = _weight(model.get_input_embeddings())
     try:
         weights = value_outputs(model)
-        reason = "" if unembedding is not None else "the checkpoint has no output embeddings"
+        reason = "" if unembedding is not None else "no output embeddings read what its layers write"
         if embedding.shape[1] != weights[0].value.shape[-1]:
             reason = "its embeddings are of another width than its layers"
     except AtlasError as error:
