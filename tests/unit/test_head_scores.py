@@ -160,12 +160,12 @@ def test_random_weights_are_compared_on_even_terms(tmp_path):
         made = pieces.assemble([pieces.pieces(words * (1 + record % 4))])
         facts = (made.input_ids, made.segment_ids, made.tokens, made.word, words * (1 + record % 4))
         of_job["examples"].append(Example(record, f"s{record}", *facts))
-    of_job["settings"] = {"inputs": 40, "random_models": 120, "random_inputs": 1}
+    of_job["settings"] = {"inputs": 40, "random_models": 40, "random_inputs": 1}
     torch.manual_seed(0)
     entry = saved_model(BertModel(BertConfig(vocab_size=200, max_position_embeddings=64, **SMALL)), tmp_path / "model")
     relative = random_scores(entry, **of_job)["scores"]["sink"]
-    inputs = draw_inputs(of_job["card"], of_job["tokenizer"], of_job["examples"], Draws(40, 120, 1, 100, 0))
-    even = np.array([2 / len(inputs.part(k, 1).sentences[0].tokens) for k in range(120)])
+    inputs = draw_inputs(of_job["card"], of_job["tokenizer"], of_job["examples"], Draws(40, 40, 1, 100, 0))
+    even = np.array([2 / len(inputs.part(k, 1).sentences[0].tokens) for k in range(40)])
     shares = relative * even[:, None, None]
     assert shares.std() / shares.mean() > 0.5, "the lottery of inputs"
     assert relative.std() < 0.05
