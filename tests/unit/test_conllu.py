@@ -65,6 +65,7 @@ BAD = [
     (SHORT + row(1, "x", "_", "_"), r":4: the head (column 7) is '_'"),
     (row(1, "x", 0, "root") + row(3, "y", 1, "dep"), ":2: the word id is '3' where 2 was expected"),
     ("2-1\tx" + "\t_" * 8 + "\n" + SHORT, ":1: the id '2-1' is not a range of words"),
+    (SHORT + row(1, "x\0", 0, "root"), ":4: NUL bytes; the file is damaged or in UTF-16"),
     ("\n" + row(1, "x", 0, "root") + row(2, "y", 9, "dep"), ":3: word 2 'y' has head 9"),
     (
         "# c\n" + row(1, "x", 0, "root") + row(2, "y", 3, "dep") + row(3, "z", 2, "dep"),

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from attention_atlas.corpora import records
-from attention_atlas.corpora.keyphrases import keyphrases_records, located, spans_of
+from attention_atlas.corpora.keyphrases import keyphrases_records, located, spans_of, without_words
 from attention_atlas.errors import AtlasError
 
 TEXT = "Half metallic ferromagnets are studied. A ferromagnet, half-metallic, conducts; half metallic ferromagnets last."
@@ -135,6 +135,13 @@ def test_a_document_has_the_keys_of_its_own_folder(tmp_path, files, expected):
         else:
             documents = {document.id.removeprefix("name/"): phrases_of(document) for document in keyphrases_records(place)}
             assert documents == expected
+
+
+def test_a_phrase_that_loses_words_starts_with_the_first_that_is_left():
+    document = located("d", ["old", "red", "fast", "car", "bus"], ["red fast car", "bus"], str.lower)
+    assert document.tags == ("O", "B", "I", "I", "B")
+    for removed, tags in (({0}, "BIIB"), ({1}, "OBIB"), ({1, 2}, "OBB"), ({2}, "OBIB"), ({1, 2, 3}, "OB"), ({3}, "OBIB")):
+        assert "".join(without_words(document, removed).tags) == tags
 
 
 def inspec(tmp_path):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import unicodedata
 from pathlib import Path
 
@@ -183,11 +184,44 @@ def check(example, cut: bool) -> None:
     assert all(0 <= start < stop <= m for start, stop in spans)
 
 
+def with_half_surrogates(text: str) -> list[str]:
+    """JSON with half a surrogate pair at the end of each of its texts in turn, but for keys."""
+    return [f"{text[: place.end() - 1]}\\ud800{text[place.end() - 1 :]}" for place in re.finditer(r'"[^"]*"(?!:)', text)]
+
+
+@pytest.mark.parametrize(("entry", "sound", "expected"), [file for file in FILES if file[1][0] in "{["])
+def test_half_a_surrogate_pair_is_refused_by_name_of_the_file(tmp_path, letters, entry, sound, expected):
+    for changed in with_half_surrogates(sound):
+        (tmp_path / "raw").write_text(changed, encoding="utf-8")
+        with pytest.raises(AtlasError, match=r"raw"):
+            build_shard(ENTRY | entry, tmp_path / "raw", letters, BOUND, 0, tmp_path / "out", tmp_path / "dropped.tsv")
+
+
+VALUES = st.recursive(
+    st.sampled_from([None, True, 0, -1, 10**30, 0.5, float("nan"), "", " ", "x", "\ud800", "\0", "a\tb\nc"]),
+    lambda values: st.lists(values, max_size=2) | st.dictionaries(st.sampled_from(["text", "span1", "x"]), values, max_size=2),
+    max_leaves=3,
+)
+
+
+@st.composite
+def with_another_value(draw, text: str) -> bytes:
+    """JSON lines in which something, from the whole of a line to one number, is another value."""
+    lines = [json.loads(line) for line in text.splitlines()]
+    inside, key = lines, draw(st.integers(0, len(lines) - 1))
+    while isinstance(inside[key], dict | list) and inside[key] and draw(st.integers(0, 3)):
+        inside = inside[key]
+        key = draw(st.sampled_from(sorted(inside) if isinstance(inside, dict) else range(len(inside))))
+    inside[key] = draw(VALUES)
+    return "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+
+
 @pytest.mark.parametrize(("entry", "sound", "expected"), FILES)
 @FUZZ
 @given(data=st.data())
 def test_damaged_files_are_accepted_or_refused(tmp_path, letters, entry, sound, expected, data):
-    raw = data.draw(damaged(sound.encode()))
+    is_json = sound[0] in "{["
+    raw = data.draw(with_another_value(sound) if is_json and data.draw(st.booleans()) else damaged(sound.encode()))
     (tmp_path / "raw").write_bytes(raw)
     out = tmp_path / "examples.parquet"
     out.unlink(missing_ok=True)
@@ -196,7 +230,7 @@ def test_damaged_files_are_accepted_or_refused(tmp_path, letters, entry, sound, 
     except AtlasError:
         assert not out.exists()
         return
-    text = raw.decode("utf-8", errors="replace") if "{" not in sound else ""
+    text = raw.decode("utf-8", errors="replace") if not is_json else ""
     for example in read_examples([out]):
         assert all(word in text for word in example.words if text)
         check(example, cut=entry["reader"] in ("segments", "glue"))
