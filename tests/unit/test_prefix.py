@@ -5,7 +5,7 @@ import torch
 from tiny_models import LAYERS, batch_for, installed, main_output
 
 from attention_atlas.attention.engine import Plan, watch
-from attention_atlas.attention.prefix import blocks, recorded, resumed
+from attention_atlas.attention.prefix import blocks, outputs_under, recorded, resumed
 from attention_atlas.errors import AtlasError
 
 NAMES = ("bert", "roberta", "electra", "distilbert", "gpt2", "llama")
@@ -41,3 +41,8 @@ def test_outputs_of_another_pass_and_shared_layers_are_refused():
         pass
     with pytest.raises(AtlasError, match="list of modules"):
         blocks(installed("albert"))
+    # Many plans are then run from the first layer.
+    model, inputs, plan = installed("albert"), batch_for("albert"), Plan().zero(2, 1)
+    plain, masked = map(main_output, outputs_under(model, inputs, [(plan, None)]))
+    torch.testing.assert_close(plain, changed(model, inputs, None))
+    torch.testing.assert_close(masked, changed(model, inputs, plan))

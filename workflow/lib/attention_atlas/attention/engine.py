@@ -157,7 +157,7 @@ def watch(
         values: called with each layer's value vectors, including biases, [batch, head, key, size]; heads that share keys
             and values (grouped-query attention) have the same ones.
         fused: use torch's scaled dot-product attention, which keeps no probabilities, in layers that the plan does not change
-            or in which it only removes heads. Equal to eager up to rounding, and faster on long inputs. It has no effect in
+            or in which it only replaces outputs. Equal to eager up to rounding, and faster on long inputs. It has no effect in
             training, with observers, and on models whose attention it cannot compute.
     """
     sites = _sites(model)
@@ -231,22 +231,21 @@ class Session:
         site = self._site(module)
         layer_plan = self._plan.get(site)
         fusible = not module.training and all(options.get(name) is None for name in _EAGER_ONLY)
-        if self.fused and fusible and (layer_plan is None or layer_plan.removes_heads_only):
+        if self.fused and fusible and (layer_plan is None or layer_plan.replaces_outputs_only):
             output, _ = sdpa_attention_forward(module, query, key, value, additive_mask, **options)
-            return (output if layer_plan is None else layer_plan.without_outputs(output)), None
+            return (output if layer_plan is None else layer_plan.replaced_outputs(output)), None
         output, probabilities = _eager(module)(module, query, key, value, additive_mask, **options)
         for observer in self._observers["observers"]:
             observer(site, probabilities)
         for observer in self._observers["values"]:
             observer(site, _of_each_head(value, probabilities))
         if layer_plan is not None:
-            if not layer_plan.removes_heads_only:
+            if not layer_plan.replaces_outputs_only:
                 _check_weighted_values(type(module), output, probabilities, value)
             probabilities = layer_plan.apply(probabilities, additive_mask, self._facts)
-            if layer_plan.removes_heads_only:
-                output = layer_plan.without_outputs(output)
-            else:
-                output = layer_plan.with_constant_outputs(_weighted_values(probabilities, value))
+            if not layer_plan.replaces_outputs_only:
+                output = _weighted_values(probabilities, value)
+            output = layer_plan.replaced_outputs(output)
         for observer in self._observers["applied"]:
             observer(site, probabilities)
         for observer in self._observers["outputs"]:

@@ -244,22 +244,19 @@ class LayerPlan:
     outputs: torch.Tensor | None = None
 
     @property
-    def removes_heads_only(self) -> bool:
-        """Whether nothing but removed heads changes the layer."""
-        changes = (self.uniform, self.intra, self.inter, self.renormalise, self.constant)
+    def replaces_outputs_only(self) -> bool:
+        """Whether nothing but removed and constant heads changes the layer."""
+        changes = (self.uniform, self.intra, self.inter, self.renormalise)
         return not self.gates and all(mask is None for mask in changes)
 
-    def without_outputs(self, output: torch.Tensor) -> torch.Tensor:
-        """Outputs of heads, [batch, query, head, size], with those of removed heads set to 0."""
+    def replaced_outputs(self, output: torch.Tensor) -> torch.Tensor:
+        """Outputs of heads, [batch, query, head, size], with those of removed heads set to 0, of constant heads replaced."""
         self._check_heads(output.shape[2])
-        return output if self.zero is None else output.masked_fill(self.zero.to(output.device)[None, None, :, None], 0)
-
-    def with_constant_outputs(self, output: torch.Tensor) -> torch.Tensor:
-        """Outputs of heads, [batch, query, head, size], with those of constant heads replaced."""
+        if self.zero is not None:
+            output = output.masked_fill(self.zero.to(output.device)[None, None, :, None], 0)
         if self.constant is None or self.outputs is None:
             return output
-        mask = self.constant.to(output.device)[None, None, :, None]
-        return torch.where(mask, self.outputs.to(output)[None, None], output)
+        return torch.where(self.constant.to(output.device)[None, None, :, None], self.outputs.to(output)[None, None], output)
 
     def apply(self, probabilities: torch.Tensor, additive_mask: torch.Tensor | None, facts: BatchFacts) -> torch.Tensor:
         """Return the changed probabilities; the argument is not modified.

@@ -1,12 +1,4 @@
-"""Starting a forward pass in the middle: layers before the first changed one are computed once.
-
-    with recorded(model) as outputs:
-        model(**inputs)
-    with watch(model, plan=plan) as session, resumed(model, outputs, plan.first_layer):
-        session.batch(mask)
-        model(**inputs)                     # the layers before the plan's first one are not run
-
-`outputs_under` does both for many plans.
+"""Starting a forward pass in the middle: layers before the first one that a plan changes are computed once (`outputs_under`).
 
 Only the blocks of one encoder (or decoder) are skipped; embeddings and everything after the blocks run as always.
 """
@@ -58,17 +50,24 @@ def outputs_under(
 ) -> Iterator[Any]:
     """Outputs of a model for a batch: unchanged, then under each plan, from the first layer that the plan changes.
 
+    If no layer can be skipped (layers of ALBERT share modules), all are run.
     No probabilities are observed, so attention is fused where the plan allows it (`engine.watch`).
 
     `plans`: each with the sentence ids [batch, n] that it needs, or None.
     """
     # No context stays open between two outputs: it would also apply in the caller.
-    with torch.inference_mode(), watch(model, fused=True), recorded(model) as outputs:
+    try:
+        blocks(model)
+        recording: contextlib.AbstractContextManager[list[Any]] = recorded(model)
+    except AtlasError:
+        recording = contextlib.nullcontext([])
+    with torch.inference_mode(), watch(model, fused=True), recording as outputs:
         output = model(**inputs)
     yield output
     for plan, sentence_ids in plans:
         changed = watch(model, plan=plan, fused=True)
-        with torch.inference_mode(), changed as session, resumed(model, outputs, plan.first_layer):
+        first = plan.first_layer if outputs else 0
+        with torch.inference_mode(), changed as session, resumed(model, outputs, first):
             session.batch(inputs["attention_mask"], sentence_ids)
             output = model(**inputs)
         yield output

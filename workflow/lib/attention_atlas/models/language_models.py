@@ -123,9 +123,9 @@ class LanguageModel:
     head: TiedHead | None  # for an encoder, the head trained by the workflow
     facts: HeadFacts
 
-    def loss(self, inputs: Mapping[str, torch.Tensor], targets: torch.Tensor, reduction: str = "sum") -> torch.Tensor:
-        """Cross-entropy in nats summed over all tokens with a target; reduction "none": [target] that of each, row by row."""
-        output, has_target = self.model(**inputs), targets != -100
+    def loss(self, output: Any, targets: torch.Tensor, reduction: str = "sum") -> torch.Tensor:
+        """Cross-entropy in nats of an output of `model`: sum over tokens with a target, or (reduction "none") each, by row."""
+        has_target = targets != -100
         # The vocabulary is large: compute a trained head's logits only at target positions.
         logits = output.logits[has_target] if self.head is None else self.head(output[0][has_target])
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))

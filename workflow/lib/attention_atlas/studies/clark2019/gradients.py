@@ -114,7 +114,7 @@ def attention_gradients(
     try:
         with watch(model, observers=[store]) as session:
             session.batch(inputs["attention_mask"])
-            loss = masked_model.loss(inputs, targets)
+            loss = masked_model.loss(model(**inputs), targets)
         if not torch.isfinite(loss):
             raise AtlasError(
                 f"the loss is not finite for a batch with example {batch[0].id}. Check the weights, or set dtype: float32."
