@@ -71,7 +71,7 @@ runs:
       resamples: 100
       shuffles: 200
       head_scores: {inputs: 8, random_models: 3}
-      causal_effects: {heads: 3, words: 6}
+      causal_effects: {heads: 3, words: 6, placebos: 1, loss_words: 4}
     stefanik2021: {resamples: 100, fits: 10, folds: 3, permutations: 1, random_orders: 1, step: 50}
     kovaleva2019:
       resamples: 100

@@ -35,6 +35,7 @@ use rule measured_by_model as atlas_relations with:
     output:
         weights="results/{run}/atlas/models/{model}/relation_weights.tsv",
         effects="results/{run}/atlas/models/{model}/relation_effects.tsv",
+        ablation="results/{run}/atlas/models/{model}/head_ablation.tsv",
     pathvars:
         job="atlas/models/{model}/relations",
     resources:

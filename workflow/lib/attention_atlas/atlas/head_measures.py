@@ -5,6 +5,7 @@ Imports nothing heavy, since the workflow reads the declarations at every start.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attention_atlas.methods.head_measures import (
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HEAD_SCORES = "atlas/head_scores"
-RELATION_WEIGHTS, CAUSAL_EFFECTS = "atlas/relation_weights", "atlas/relation_effects"
-MODEL_TABLES = (HEAD_SCORES, RELATION_WEIGHTS, CAUSAL_EFFECTS)
+RELATION_WEIGHTS, CAUSAL_EFFECTS, HEAD_ABLATION = "atlas/relation_weights", "atlas/relation_effects", "atlas/head_ablation"
+MODEL_TABLES = (HEAD_SCORES, RELATION_WEIGHTS, CAUSAL_EFFECTS, HEAD_ABLATION)
 """Tables of single heads that need the model in addition to its attention on the atlas's sentences."""
 
 
@@ -71,38 +72,30 @@ def _by_measure(table: pd.DataFrame, column: str) -> dict[str, Any]:
     return table[table[column].fillna("") != ""].groupby("measure", sort=False)[column].first().to_dict()
 
 
-_GAIN = Measure(
-    "norm_gain",
-    "Accuracy on the head's first relation, by norm-weighted attention minus by attention weights",
-    "Kobayashi et al. 2020",
-    "difference of shares",
-    "value norms single out the relation",
-    chance=0,
-    about="chosen_relation",
-    shares=("relation_accuracy", "relation_margin"),
-)
-_CAUSAL = Measure(
-    "causal_effect",
-    "Change in loss on words of the head's first relation when it is masked, minus that on matched words",
-    "Causal effect",
-    "nats",
-    "the model uses the head on these words more than on others",
-    chance=0,
-    about="chosen_relation",
-)
+_ABLATED = (HEAD_ABLATION, EFFECT, "Ablation", "nats", "the model needs the head")
+_OF_WORDS: tuple[tuple[Any, ...], ...] = (
+    (RELATION_WEIGHTS, NORM, "Kobayashi et al. 2020", "difference of shares", "value norms single out the relation",
+     "norm_gain", "Accuracy on the head's first relation, by norm-weighted attention minus by attention weights",
+     "chosen_relation", ("relation_accuracy", "relation_margin"), ("value", ("ci_low", "ci_high"), "n", "q")),
+    (CAUSAL_EFFECTS, EFFECT, "Causal effect", "nats", "the model needs it more than other heads on these words",
+     "causal_effect", "Change in loss on words of the head's first relation minus matched words, minus placebo heads",
+     "chosen_relation", (), ("value", ("ci_low", "ci_high"), "n", "q")),
+    (*_ABLATED, "ablation_mean", "Change in loss on random words when the output of the head is its mean over the corpus",
+     "", ("ablation_zero",), ("mean", ("mean_low", "mean_high"))),
+    (*_ABLATED, "ablation_zero", "Change in loss on random words when the output of the head is 0",
+     "", ("ablation_mean",), ("zero", ("zero_low", "zero_high"))),
+)  # fmt: skip
+"""Table, group, source, unit, meaning, name, title, `Measure.about` and `Measure.shares` of measures over words, and the
+columns of value, interval, number of words and q.
+"""
 
 
-def _of_words(table: str, measure: Measure, **facts: Any) -> Source:
-    """The source of a measure over the words of a head's relation."""
-    return Source(
-        table,
-        where(measure.name, "value", ("ci_low", "ci_high"), "n", "q"),
-        (measure,),
-        (*PLACE, "value", "ci_low", "ci_high", "n", "q", "note"),
-        "words",
-        reasons=lambda rows: {measure.name: str(next(iter(rows["note"].replace("", None).dropna()), ""))},
-        **facts,
-    )
+def _weak(table: pd.DataFrame) -> str:
+    return weak_predictor(str(next(iter(table["language_model"].dropna()), "")))
+
+
+def _reason(name: str, table: pd.DataFrame) -> dict[str, str]:
+    return {name: str(next(iter(table["note"].replace("", None).dropna()), ""))}
 
 
 MEASURES = (
@@ -123,20 +116,17 @@ MEASURES = (
         )
         for group, unit, scores in _SCORES
     ),
-    _of_words(
-        RELATION_WEIGHTS,
-        _GAIN,
-        group=NORM,
-        no_null="Chance depends on the relation: the difference of the two accuracies is tested instead.",
-    ),
-    _of_words(
-        CAUSAL_EFFECTS,
-        _CAUSAL,
-        group=EFFECT,
-        caution=Caution(
-            CAUSAL_EFFECTS,
-            ("language_model",),
-            lambda table: weak_predictor(str(next(iter(table["language_model"].dropna()), ""))),
-        ),
+    *(
+        Source(
+            table,
+            where(name, *columns),
+            (Measure(name, title, item, unit, meaning, chance=0, about=about, shares=shares),),
+            (*PLACE, columns[0], *columns[1], "n", *columns[3:], "note"),
+            "words",
+            Caution(table, ("language_model",), _weak) if group == EFFECT else None,
+            group,
+            reasons=partial(_reason, name),
+        )
+        for table, group, item, unit, meaning, name, title, about, shares, columns in _OF_WORDS
     ),
 )

@@ -1,18 +1,20 @@
-"""The first relation of each head by norm-weighted attention, and the effect of masking the head on words of that relation.
+"""The first relation of each head by norm-weighted attention, and the change in loss when heads are masked.
 
 The relation is chosen on one half of the documents (`methods.head_relations`); everything here is measured on the other half.
 
 A word carries the relation of a head if the head attends from it: the dependent or the head of the relation, depending on the
 direction. A masked language model predicts the word itself, masked in its sentence; a causal one predicts the next token.
-Masking any head changes the loss a little. Each word of the relation is therefore paired with a word of the same sentence that
-does not carry it. The effect is the mean over pairs of the loss change on the first minus that on the second.
+Masking any head changes the loss, and more on some words than on others. Each word of the relation is therefore paired with a
+word of the same part of speech that does not carry it; and since words that carry a relation may be more fragile under any
+masking, the same difference is measured for placebo heads: heads of the same layer with another relation. The effect is the
+mean over pairs of the loss change on the first word minus that on the second, minus the mean of this over the placebo heads.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -23,7 +25,8 @@ import torch
 
 from attention_atlas.attention.batches import LOSS_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.cache import to_words, unit_starts, widened
-from attention_atlas.attention.engine import DECODER_SELF, Plan, self_attention, watch
+from attention_atlas.attention.engine import DECODER_SELF, Plan, Site, self_attention, watch
+from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
@@ -31,8 +34,8 @@ from attention_atlas.io.messages import progress
 from attention_atlas.methods import dependency_scoring as scoring
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD, DIRECTIONS, Gold, gather_gold
 from attention_atlas.methods.head_measures import PLACE
-from attention_atlas.methods.head_relations import NONE, testing_half
-from attention_atlas.methods.head_tables import Units, independent_units
+from attention_atlas.methods.head_relations import NONE, above_baseline, testing_half
+from attention_atlas.methods.head_tables import Units, head_rows, independent_units, mean_rows
 from attention_atlas.methods.options import AS_PUBLISHED
 from attention_atlas.models.card import Card, ModelCard
 from attention_atlas.models.devices import pick_device
@@ -40,9 +43,9 @@ from attention_atlas.models.extraction import each_example
 from attention_atlas.models.head_weights import ValueNorms, norm_weighted, value_norms
 from attention_atlas.models.language_models import HeadFacts, LanguageModel, load_language_model, read_head_facts
 from attention_atlas.models.loading import load_model
-from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
+from attention_atlas.stats.intervals import bootstrap_ratio
 from attention_atlas.stats.significance import LEVEL
-from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p, random_exchanges, two_sided_p
+from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p, mean_deviations
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -54,20 +57,30 @@ RELATION_WEIGHTS = (
     *("unit", "units", "note"),
 )
 CAUSAL_EFFECTS = (
-    *("layer", "head", "relation", "direction", "n", "same_part_of_speech", "loss", "relation_change", "relation_low"),
-    *("relation_high", "matched_change", "value", "ci_low", "ci_high", "p", "q", "unit", "units", "language_model", "note"),
+    *("layer", "head", "relation", "direction", "n", "unmatched", "loss", "relation_change", "relation_low", "relation_high"),
+    *("matched_change", "placebo", "value", "ci_low", "ci_high", "p", "q", "unit", "units", "language_model", "note"),
 )
+HEAD_ABLATION = (
+    *("layer", "head", "loss", "zero", "zero_low", "zero_high", "mean", "mean_low", "mean_high", "n", "unit", "units"),
+    *("language_model", "note"),
+)
+Word = tuple[int, int]
+"""A word of the corpus: the record of its sentence, and its place there, from 0."""
 _PUNCTUATION = ("punct", "PUNCT")
 _IGNORED = -100
+_FACTOR, _LEAST = 4, 10
+"""Largest ratio of the frequencies of a word and its match; smallest number of pairs of a test."""
 
 
 class Chosen(NamedTuple):
-    """Maximum number of heads, in the order of evidence for their relation on the half on which it was chosen, and of words of
-    the relation of each head; resamples (at least as many exchanges), and seed, also of the halves of the documents.
+    """Maximum number of heads with a test, of words of the relation of each, and of placebo heads of each; words on which all
+    heads are ablated; resamples (at least as many exchanges), and seed, also of the halves of the documents.
     """
 
     heads: int
     words: int
+    placebos: int
+    loss_words: int
     resamples: int
     seed: int
 
@@ -83,12 +96,12 @@ def relation_effects(
     resamples: int,
     seed: int,
 ) -> dict[str, pd.DataFrame]:
-    """Accuracy of norm-weighted maps on the first relation of each head (`relations`), and effects of masking heads.
+    """Accuracy of norm-weighted maps on the first relation of each head (`relations`), and changes in loss by masking heads.
 
     weights, columns `RELATION_WEIGHTS`: norm: accuracy of the head on words of its relation by norm-weighted attention; value:
     norm minus the accuracy by attention weights, with interval, p by exchanges within units, and q over heads. effects, columns
-    `CAUSAL_EFFECTS`: value: relation_change minus matched_change, in nats; loss: mean loss on the words of the relation with
-    all heads; language_model: the language-model head. note: why there is no value.
+    `CAUSAL_EFFECTS`: see `effects_of_masking`; loss: mean loss on the words of the relation with all heads. ablation, columns
+    `HEAD_ABLATION`: see `head_ablation`. language_model: the language-model head; note: why there is no value.
     """
     chosen = Chosen(**settings, resamples=resamples, seed=seed)
     first = relations[(relations["rank"] == 1) & (relations["relation"] != NONE)].reset_index(drop=True)
@@ -101,12 +114,15 @@ def relation_effects(
     weights = relation_weights(bare, held_out, first, card, chosen)
     if language_model is None:
         effects = first[[*PLACE, "relation", "direction"]].assign(note=what)
+        ablation = head_rows(np.full((card.layers, card.heads), what), "note")
     else:
         frequencies = Counter(word.lower() for example in examples for word in example.words)
         effects = effects_of_masking(language_model, held_out, first, frequencies, card, chosen).assign(language_model=what)
+        ablation = head_ablation(language_model, held_out, card, chosen).assign(language_model=what)
     return {
         "weights": weights,
-        "effects": effects.reindex(columns=list(CAUSAL_EFFECTS)).astype({"n": "Int64", "units": "Int64"}),
+        "effects": effects.reindex(columns=CAUSAL_EFFECTS).astype(dict.fromkeys(("n", "unmatched", "units"), "Int64")),
+        "ablation": ablation.reindex(columns=HEAD_ABLATION).astype(dict.fromkeys(("n", "units"), "Int64")),
     }
 
 
@@ -135,20 +151,17 @@ def relation_weights(
     direction = rows["direction"].map({name: k for k, name in enumerate(DIRECTIONS)}).to_numpy()
     heads = (rows["layer"] - 1).to_numpy(), (rows["head"] - 1).to_numpy()
     raw, norm = (of_map[:, direction, *heads] * of_relation for of_map in right)
-    rows["norm"], rows["norm_low"], rows["norm_high"] = _ratio(units.sums(norm), n, chosen)
-    differences = units.sums(norm - raw)
-    rows["value"], rows["ci_low"], rows["ci_high"] = _ratio(differences, n, chosen)
+    total, differences = np.where(n.sum(axis=0) > 0, n.sum(axis=0), np.nan), units.sums(norm - raw)
+    for name, ends, sums in (
+        ("norm", ("norm_low", "norm_high"), units.sums(norm)),
+        ("value", ("ci_low", "ci_high"), differences),
+    ):
+        rows[name] = sums.sum(axis=0) / total
+        rows[[*ends]] = np.transpose(bootstrap_ratio(sums, n, chosen.resamples, chosen.seed))
     draws = max(chosen.resamples, enough_draws(len(rows), LEVEL))
     rows["p"] = exchange_p(differences, draws, chosen.seed)
     rows["q"] = corrected_p(rows["p"], "bh", 1 / (draws + 1), LEVEL)
     return rows.reindex(columns=columns)
-
-
-def _ratio(sums: Floats, sizes: Floats, chosen: Chosen) -> tuple[Floats, Floats, Floats]:
-    """[head] ratio of the sums over all units, and the ends of its interval."""
-    total = sizes.sum(axis=0)
-    ratio = np.divide(sums.sum(axis=0), total, out=np.full(total.shape, np.nan), where=total > 0)
-    return ratio, *bootstrap_ratio(sums, sizes, chosen.resamples, chosen.seed)
 
 
 def _right_words(
@@ -168,58 +181,47 @@ def _right_words(
 # --- words of a relation and their matches ----------------------------------------------------------------------------
 
 
-class Pair(NamedTuple):
-    """A word that carries a relation and its matched word: positions in their sentence, from 0."""
-
-    record: int
-    word: int
-    matched: int
-    same_part_of_speech: bool
-
-
-def carriers(example: Example, relation: str, direction: str) -> list[int]:
-    """Positions of the words that carry a relation: dependents, or heads of dependents, without duplicates."""
-    places = []
-    for word, (head, label) in enumerate(zip(example.layers["heads"], example.layers["relations"], strict=True)):
-        if label == relation and head > 0:
-            places.append(word if direction == DEPENDENT_TO_HEAD else head - 1)
-    return sorted(set(places))
+def carriers(example: Example, relation: str, direction: str) -> set[int]:
+    """Places of the words that carry a relation: dependents, or heads of dependents."""
+    arcs = enumerate(zip(example.layers["heads"], example.layers["relations"], strict=True))
+    named = [(word, head - 1) for word, (head, label) in arcs if label == relation and head > 0]
+    return {arc[direction != DEPENDENT_TO_HEAD] for arc in named}
 
 
 def matched_pairs(
-    examples: Sequence[Example],
-    relation: str,
-    direction: str,
-    frequencies: Mapping[str, int],
-    usable: Mapping[int, Collection[int]],
-    most: int,
-    seed: int,
-) -> list[Pair]:
-    """Up to `most` randomly drawn pairs of a relation; words without a possible match are skipped.
+    examples: Sequence[Example], relation: str, direction: str, usable: Mapping[Word, int], most: int, seed: int
+) -> tuple[list[tuple[Word, Word]], int]:
+    """Up to `most` random words that carry a relation, each with its match; and how many were dropped because they had none.
 
-    A word is matched with one of the same part of speech if possible, and of the closest frequency in the corpus. frequencies:
-    counts of lower-cased words; usable: record -> positions of the words that the model can predict, in order.
+    The match does not carry the relation, has the same part of speech and a frequency in the corpus within a factor `_FACTOR`,
+    and, of the words not matched yet, the smallest sum of the log ratios of frequencies and of places in the sentence.
+    usable: words that the model can predict, and their frequencies.
     """
-    pairs = []
+    carrying: list[tuple[str, Word, list[float]]] = []
+    free: dict[str, list[tuple[Word, list[float]]]] = {}
     for example in examples:
-        carrying = carriers(example, relation, direction)
         tags = example.layers.get("xpos") or example.layers.get("upos") or ("",) * len(example.words)
-        free = [
-            place
-            for place in usable[example.record]
-            if place not in carrying and example.layers["relations"][place] not in _PUNCTUATION
-        ]
-        for word in carrying:
-            if word not in usable[example.record] or not free:
-                continue
-            alike = [place for place in free if tags[place] and tags[place] == tags[word]]
-            often = np.log([frequencies[example.words[place].lower()] for place in alike or free])
-            distance = np.abs(often - np.log(frequencies[example.words[word].lower()]))
-            # Among equally frequent words, take the nearest in the sentence.
-            order = np.lexsort((np.abs(np.asarray(alike or free) - word), np.round(distance, 9)))
-            pairs.append(Pair(example.record, word, (alike or free)[order[0]], bool(alike)))
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(pairs))[:most])
-    return [pairs[place] for place in chosen]
+        of_relation = carriers(example, relation, direction)
+        for place, (tag, label) in enumerate(zip(tags, example.layers["relations"], strict=True)):
+            word = (example.record, place)
+            facts = [np.log(usable.get(word, 1)), np.log(place + 1)]
+            if place in of_relation and word in usable:
+                carrying.append((tag, word, facts))
+            elif tag and word in usable and label not in _PUNCTUATION:
+                free.setdefault(tag, []).append((word, facts))
+    pairs: list[tuple[Word, Word]] = []
+    unmatched = 0
+    for number in np.random.default_rng(seed).permutation(len(carrying)):
+        if len(pairs) == most:
+            break
+        tag, word, facts = carrying[number]
+        ratios = np.abs(np.array([of_match for _, of_match in free.get(tag, [])]).reshape(-1, 2) - facts)
+        near = np.flatnonzero(ratios[:, 0] <= np.log(_FACTOR) + 1e-9)
+        if len(near):
+            pairs.append((word, free[tag].pop(near[ratios[near].sum(axis=1).argmin()])[0]))
+        else:
+            unmatched += 1
+    return pairs, unmatched
 
 
 # --- losses with heads masked -----------------------------------------------------------------------------------------
@@ -233,132 +235,169 @@ class Probe(NamedTuple):
 
 
 def effects_of_masking(
-    language_model: LanguageModel,
+    model: LanguageModel,
     examples: Sequence[Example],
     first: pd.DataFrame,
-    frequencies: Mapping[str, int],
+    counts: Counter[str],
     card: ModelCard,
     chosen: Chosen,
 ) -> pd.DataFrame:
-    """One row per masked head, columns `CAUSAL_EFFECTS` without language_model and note.
+    """One row per head, columns `CAUSAL_EFFECTS` without language_model: of the first heads that can be tested, confirmed ones
+    (`above_baseline`) before others, each by the lower end of its margin on these documents; and of those that cannot.
 
-    examples, first: as for `relation_weights`, with choice_low; frequencies: counts of lower-cased words in the corpus.
+    examples, first: as for `relation_weights`; counts: of lower-cased words in the corpus.
     """
-    causal = self_attention(language_model.model)[0] == DECODER_SELF
-    probes = {example.record: word_probes(example, None if causal else card.mask) for example in examples}
-    documents = {example.record: example.document for example in examples}
-    masked = first.sort_values("choice_low", ascending=False, kind="stable").head(chosen.heads).sort_values(PLACE)
-    pairs_of: dict[tuple[int, int], list[Pair]] = {}
-    for row in masked.itertuples():
-        pairs = matched_pairs(examples, row.relation, row.direction, frequencies, probes, chosen.words, chosen.seed)
-        if pairs:
-            pairs_of[row.layer, row.head] = pairs
-
-    def losses(pairs: Iterable[Pair], plan: Plan | None = None) -> dict[tuple[int, int], float]:
-        words = list(dict.fromkeys((pair.record, word) for pair in pairs for word in (pair.word, pair.matched)))
-        of_words = probe_losses(language_model, [probes[record][word] for record, word in words], card.pad or 0, plan)
-        return dict(zip(words, of_words.tolist(), strict=True))
-
-    whole = losses(pair for pairs in pairs_of.values() for pair in pairs)
-    draws = max(chosen.resamples, enough_draws(max(len(pairs_of), 1), LEVEL))
-    rows = []
-    for (layer, head), pairs in progress(list(pairs_of.items()), label="masked heads"):
-        without = losses(pairs, Plan().zero(layer - 1, head - 1))
-        change = {word: loss - whole[word] for word, loss in without.items()}
-        relation = np.array([change[pair.record, pair.word] for pair in pairs])
-        matched = np.array([change[pair.record, pair.matched] for pair in pairs])
-        effect = effect_of(pairs, relation, matched, [documents[pair.record] for pair in pairs], draws, chosen.seed)
-        loss = float(np.mean([whole[pair.record, pair.word] for pair in pairs]))
-        rows.append({"layer": layer, "head": head, "loss": loss, **effect})
-    if not rows:
-        return pd.DataFrame(columns=list(CAUSAL_EFFECTS))
-    table = pd.DataFrame(rows).merge(masked[[*PLACE, "relation", "direction"]], on=PLACE)
-    table["q"] = corrected_p(table["p"], "bh", 1 / (draws + 1), LEVEL)
+    probes = word_probes(model, examples, card.mask)
+    usable = {word: counts[probe.example.words[word[1]].lower()] for word, probe in probes.items()}
+    draws = max(chosen.resamples, enough_draws(min(chosen.heads, len(first)), LEVEL))
+    order = first.assign(confirmed=above_baseline(first)).sort_values(["confirmed", "ci_low"], ascending=False, kind="stable")
+    rows: list[dict[str, Any]] = []
+    for row in progress(order.itertuples(), total=min(chosen.heads, len(first)), label="masked heads"):
+        if sum("p" in tested for tested in rows) == chosen.heads:
+            break
+        pairs, unmatched = matched_pairs(examples, row.relation, row.direction, usable, chosen.words, chosen.seed)
+        words = [word for pair in pairs for word in pair]
+        units = _units_of(words, examples)
+        same = first[(first["layer"] == row.layer) & (first["relation"] == row.relation)]["head"]
+        other = np.setdiff1d(np.arange(1, card.heads + 1), same)
+        heads = [row.head, *np.random.default_rng([chosen.seed, row.layer, row.head]).permutation(other)[: chosen.placebos]]
+        facts = {name: getattr(row, name) for name in (*PLACE, "relation", "direction")}
+        facts |= {"n": len(pairs), "unmatched": unmatched, "unit": units.name, "units": units.count}
+        if len(pairs) < min(_LEAST, chosen.words) or units.count < 2 or len(heads) < 2:
+            rows.append(
+                {**facts, "note": "not tested: too few words have a match, or all heads of the layer have the relation"}
+            )
+            continue
+        plans = [Plan().zero(row.layer - 1, head - 1) for head in heads]
+        losses = probe_losses(model, [probes[word] for word in words], card.pad or 0, plans)
+        changes = (losses[1:] - losses[0]).reshape(len(plans), -1, 2)
+        rows.append({**facts, "loss": losses[0, ::2].mean(), **effect_of(changes, units, draws, chosen.seed)})
+    table = pd.DataFrame(rows, columns=CAUSAL_EFFECTS).sort_values(PLACE, ignore_index=True)
+    tested = table["p"].notna()
+    table.loc[tested, "q"] = corrected_p(table.loc[tested, "p"].astype(float), "bh", 1 / (draws + 1), LEVEL)
     return table
 
 
-def word_probes(example: Example, mask: int | None) -> dict[int, Probe]:
-    """Word -> input and targets, for the words that the model can predict.
+def head_ablation(model: LanguageModel, examples: Sequence[Example], card: ModelCard, chosen: Chosen) -> pd.DataFrame:
+    """One row for each head, columns `HEAD_ABLATION` without language_model and note.
 
-    `mask`: id of [MASK], which replaces the word pieces of the word; None for a causal model, which predicts the token after
-    the word, if that token belongs to a word as well.
+    loss: mean loss on a draw of words, the same for all heads (of a causal model: on all words of the sentences of these words,
+    which share a pass). zero, mean: its change when the output of the head is 0, or its mean over the tokens of the examples,
+    which keeps what the head writes everywhere (mean ablation).
     """
-    word = np.asarray(example.word)
-    probes = {}
-    for number in range(len(example.words)):
-        places = np.flatnonzero(word == number).tolist()
-        if not places:
-            continue
-        if mask is not None:
-            ids = tuple(mask if place in places else piece for place, piece in enumerate(example.input_ids))
-            probes[number] = Probe(replace(example, input_ids=ids), {place: example.input_ids[place] for place in places})
-        elif places[-1] + 1 < len(word) and word[places[-1] + 1] != SPECIAL:
-            probes[number] = Probe(example, {places[-1]: example.input_ids[places[-1] + 1]})
+    probes = word_probes(model, examples, card.mask)
+    drawn = np.random.default_rng(chosen.seed).permutation(np.arange(len(probes)))[: chosen.loss_words]
+    read = {id(list(probes.values())[number].example) for number in drawn}
+    words = [word for word, probe in probes.items() if id(probe.example) in read]
+    plans = [
+        plan
+        for layer, outputs in enumerate(mean_outputs(model.model.base_model, examples, card.pad or 0))
+        for head in range(card.heads)
+        for plan in (Plan().zero(layer, head), Plan().constant(layer, outputs, head))
+    ]
+    losses = probe_losses(model, [probes[word] for word in words], card.pad or 0, plans)
+    changes = (losses[1:] - losses[0]).T.reshape(len(words), card.layers, card.heads, 2)
+    tables = []
+    for number, name in enumerate(("zero", "mean")):
+        rows = mean_rows(changes[..., number], chosen.resamples, chosen.seed, _units_of(words, examples))
+        tables.append(rows.rename(columns={"value": name, "ci_low": f"{name}_low", "ci_high": f"{name}_high"}))
+    return tables[0].merge(tables[1]).assign(loss=losses[0].mean())
+
+
+def mean_outputs(model: PreTrainedModel, examples: Sequence[Example], pad: int) -> list[torch.Tensor]:
+    """[head, size] of each layer: the value-weighted outputs of its heads before W_O, mean over the tokens of all examples."""
+    sums: dict[Site, torch.Tensor] = {}
+    for batch in batch_by_length(examples):
+        inputs, outputs = model_inputs(model, batch, pad), dict[Site, torch.Tensor]()
+        with torch.inference_mode(), watch(model, outputs=[outputs.__setitem__]):
+            model(**inputs)
+        for site, output in outputs.items():
+            total = (output.double() * inputs["attention_mask"][..., None, None]).sum(dim=(0, 1))
+            sums[site] = sums.get(site, 0) + total
+    tokens = sum(len(example.input_ids) for example in examples)
+    return [sums[site] / tokens for site in sorted(sums, key=lambda site: site.layer)]
+
+
+def _units_of(words: Sequence[Word], examples: Sequence[Example]) -> Units:
+    """Units of the words: documents, or sentences if the corpus names no documents."""
+    numbers = {example.record: number for number, example in enumerate(examples)}
+    units = independent_units([example.document for example in examples], "sentences")
+    return units.at(np.array([numbers[record] for record, _ in words], dtype=np.intp))
+
+
+def word_probes(model: LanguageModel, examples: Sequence[Example], mask: int | None) -> dict[Word, Probe]:
+    """Input and targets of the words that the model can predict.
+
+    `mask`: id of [MASK], which replaces the word pieces of the word; a causal model predicts the token after the word, if that
+    token belongs to a word as well.
+    """
+    causal, probes = self_attention(model.model)[0] == DECODER_SELF, dict[Word, Probe]()
+    for example in examples:
+        word = np.asarray(example.word)
+        for number in range(len(example.words)):
+            places, ids = np.flatnonzero(word == number).tolist(), example.input_ids
+            if places and mask is not None and not causal:
+                masked = tuple(mask if place in places else piece for place, piece in enumerate(ids))
+                targets = {place: ids[place] for place in places}
+                probes[example.record, number] = Probe(replace(example, input_ids=masked), targets)
+            elif places and places[-1] + 1 < len(word) and word[places[-1] + 1] != SPECIAL:
+                probes[example.record, number] = Probe(example, {places[-1]: ids[places[-1] + 1]})
     return probes
 
 
-def probe_losses(language_model: LanguageModel, probes: Sequence[Probe], pad: int, plan: Plan | None = None) -> Floats:
-    """[probe] loss in nats, mean over the tokens to predict, with heads masked by a plan; probes of one input share a pass."""
+def probe_losses(model: LanguageModel, probes: Sequence[Probe], pad: int, plans: Sequence[Plan] = ()) -> Floats:
+    """[1 + plan, probe] loss in nats, mean over the tokens to predict: of the unchanged model, then under each plan.
+
+    Probes of one input share a pass.
+    """
     by_input: dict[tuple[int, tuple[int, ...]], list[int]] = {}
     for number, probe in enumerate(probes):
         by_input.setdefault((probe.example.record, probe.example.input_ids), []).append(number)
     numbers_of = list(by_input.values())
     texts = [replace(probes[numbers[0]].example, record=record) for record, numbers in enumerate(numbers_of)]
-    losses = np.full(len(probes), np.nan)
+    losses = np.zeros((1 + len(plans), len(probes)))
     for batch in batch_by_length(texts, LOSS_TOKENS):
-        arguments = model_inputs(language_model.model, batch, pad)
+        arguments = model_inputs(model.model, batch, pad)
         targets = torch.full_like(arguments["input_ids"], _IGNORED)
+        owners = np.full(targets.shape, -1)
+        for row, example in enumerate(batch):
+            for number in numbers_of[example.record]:
+                for place, piece in probes[number].targets.items():
+                    targets[row, place], owners[row, place] = piece, number
         # Losses are in the order of rows and positions.
-        places = sorted(
-            (row, place, number)
-            for row, example in enumerate(batch)
-            for number in numbers_of[example.record]
-            for place in probes[number].targets
-        )
-        for row, place, number in places:
-            targets[row, place] = probes[number].targets[place]
-        with torch.inference_mode(), watch(language_model.model, plan=plan) as session:
-            session.batch(arguments["attention_mask"])
-            of_target = language_model.loss(arguments, targets, "none").double().cpu().numpy()
-        if not np.isfinite(of_target).all():
-            raise AtlasError(f"the loss is not finite for a batch with example {batch[0].id}: check the model's weights.")
-        numbers = np.array([number for *_, number in places])
-        for number in np.unique(numbers):
-            losses[number] = of_target[numbers == number].mean()
-    return losses
+        numbers = owners[owners >= 0]
+        outputs = outputs_under(model.model, arguments, ((plan, None) for plan in plans))
+        for of_plan, output in zip(losses, outputs, strict=True):
+            of_target = model.loss(output, targets, "none").double().cpu().numpy()
+            if not np.isfinite(of_target).all():
+                raise AtlasError(f"the loss is not finite for a batch with example {batch[0].id}: check the model's weights.")
+            np.add.at(of_plan, numbers, of_target)
+    return losses / [len(probe.targets) for probe in probes]
 
 
-def effect_of(
-    pairs: Sequence[Pair], relation: Floats, matched: Floats, documents: Sequence[str | None], draws: int, seed: int
-) -> dict[str, Any]:
-    """Columns of `CAUSAL_EFFECTS` of one head: means over pairs, bootstrap intervals over units, p by exchanges.
+def effect_of(changes: Floats, units: Units, draws: int, seed: int) -> dict[str, float]:
+    """Columns of `CAUSAL_EFFECTS` of one head, from loss changes [head, pair, 2]: the head, then placebo heads of its layer,
+    each on the words of the relation and on their matches. units: of all words, pair by pair.
 
-    Units are documents, or sentences if the corpus names no documents. Intervals over few units are widened.
-    relation, matched, documents: [pair] loss change on each of the two words, and document name.
+    Intervals: bootstrap over units, in which each word counts, wherever its match is. p, one-sided, is the larger of two: that
+    the head means more to words of the relation than to their matches (bootstrap), and that this difference is larger than for
+    placebo heads: if the heads of a layer are alike, any of them could be the tested one in any unit (random draws of them).
     """
-    units = independent_units(documents, "sentences")
-    if units.name == "sentences":
-        numbers = pd.factorize(np.array([pair.record for pair in pairs]), sort=True)[0].astype(np.intp)
-        units = Units(numbers, int(numbers.max()) + 1, "sentences")
-    sizes = units.sizes()
-    sums = units.sums(np.stack([relation - matched, relation], axis=1))
-    low = high = np.full(2, np.nan)
-    if units.count > 1:
-        low, high = bootstrap_ratio(sums, sizes[:, None], draws, seed, expanded_level(0.95, units.count))
-    mean = sums.sum(axis=0) / sizes.sum()
-    difference = sums[:, :1]
-    exchanged = [difference.sum(axis=0) - 2 * (swap @ difference) for swap in random_exchanges(units.count, draws, seed)]
-    return {
-        "n": len(pairs),
-        "units": units.count,
-        "unit": units.name,
-        "same_part_of_speech": float(np.mean([pair.same_part_of_speech for pair in pairs])),
-        "relation_change": float(mean[1]),
-        "relation_low": float(low[1]),
-        "relation_high": float(high[1]),
-        "matched_change": float(np.mean(matched)),
-        "value": float(mean[0]),
-        "ci_low": float(low[0]),
-        "ci_high": float(high[0]),
-        "p": float(two_sided_p(difference.sum(axis=0), np.concatenate(exchanged).T)[0]),
-    }
+    heads, pairs, _ = changes.shape
+    sides = np.array([1.0, -1.0])
+    means = changes.mean(axis=1)
+    of_head, *of_placebos = means @ sides
+    observed = np.array([of_head - np.mean(of_placebos), means[0, 0], of_head])
+    beyond = changes[0] - changes[1:].mean(axis=0)
+    words = np.stack([beyond * sides, changes[0] * [1.0, 0.0], changes[0] * sides], axis=-1)
+    residuals = (words - words.mean(axis=0)).reshape(-1, 3)
+    deviations = mean_deviations(units.sums(residuals) * units.count / pairs, draws, seed)
+    low, high = observed + np.quantile(deviations, [0.025, 0.975], axis=1)
+    by_unit = units.sums((changes * sides).reshape(heads, -1).T)
+    picked = np.random.default_rng(seed).integers(heads, size=(draws, units.count))
+    null = by_unit[np.arange(units.count), picked].sum(axis=1)
+    # Sums that differ by less are equal: they differ by rounding.
+    reached = null >= by_unit[:, 0].sum() - 1e-9 * np.abs(by_unit).sum()
+    p = (1 + max(reached.sum(), (deviations[2] >= of_head).sum())) / (1 + draws)
+    change = means[0, 0], low[1], high[1], means[0, 1], np.mean(of_placebos), observed[0], low[0], high[0], p
+    return dict(zip(CAUSAL_EFFECTS[7:16], map(float, change), strict=True))
