@@ -67,9 +67,10 @@ def loops(examples, cached):
 
 def test_pairs_and_kinds_are_those_of_loops():
     examples, cached = corpus(18)
-    ours = attended(cached, list(examples.values()), 20)
+    ours = attended(cached, list(examples.values()), 20, 0)
     pairs, weights, even = loops(examples, cached)
-    for place, rows in ours["pairs"].groupby(["layer", "head"]):
+    strongest = ours["pairs"].query("selection == 'strongest'")
+    for place, rows in strongest.groupby(["layer", "head"]):
         slow = sorted(pairs[place], key=lambda pair: -pair[0])[:20]
         assert rows["rank"].tolist() == list(range(1, 21))
         np.testing.assert_allclose(rows["weight"], [pair[0] for pair in slow], rtol=1e-5)
@@ -82,10 +83,27 @@ def test_pairs_and_kinds_are_those_of_loops():
     assert set(kinds["sentences"]) == {15}, "those of one word have no pair"
 
 
+def test_deciles_are_the_middles_of_the_tenths_by_weight(monkeypatch):
+    """Exactly, if the sample holds all pairs; else as near to the middles as sampling allows."""
+    examples, cached = corpus(60)
+    pairs, *_ = loops(examples, cached)
+    middles = 1 - (np.arange(10) + 0.5) / 10
+    for size, spread in (2000, 0.01), (200, 0.12):
+        monkeypatch.setattr("attention_atlas.atlas.sentences._SAMPLED", size)
+        table, again = (attended(cached, list(examples.values()), 20, 3)["pairs"] for _ in range(2))
+        pd.testing.assert_frame_equal(table, again)
+        for place, rows in table.query("selection == 'deciles'").groupby(["layer", "head"]):
+            weights = {pair[1:]: pair[0] for pair in pairs[place]}
+            at = rows[["record", "query", "key"]].itertuples(index=False, name=None)
+            np.testing.assert_allclose(rows["weight"], [weights[pair] for pair in at], rtol=1e-5)
+            shares = np.searchsorted(np.sort([*weights.values()]), rows["weight"]) / len(weights)
+            assert np.abs(shares - middles).max() < spread
+
+
 def test_sentences_without_trees_and_single_words_are_errors():
     examples, cached = corpus(1)
     with pytest.raises(AtlasError, match="no sentence of the corpus has two words; name another corpus"):
-        attended(cached, list(examples.values()), 20)
+        attended(cached, list(examples.values()), 20, 0)
     bare = Example(0, "s0", (0,), (0,), ("a",), (0,), ("a",), {})
     with pytest.raises(AtlasError, match="example s0 has no dependency tree"):
         kinds_of_pairs(bare)

@@ -1,7 +1,7 @@
 """What needs only a model's attention on the atlas's sentences, the same for every model that a run compares.
 
-Measures of heads, and what a head attends to: the word pairs with the largest weights, and its attention by kind of pair. Of
-these, only pairs of different words of a sentence count; special tokens and the attention to them are ignored.
+Measures of heads, and what a head attends to: word pairs with the largest weights and over the range of its weights, and its
+attention by kind of pair. Of these, only pairs of different words of a sentence count; special tokens are ignored.
 """
 
 from __future__ import annotations
@@ -33,9 +33,12 @@ NO_ARC = "no relation"
 RELATION, PART_OF_SPEECH = "relation", "part of speech"
 COLUMNS_OF_KINDS = {"relation": RELATION, "part_of_speech": PART_OF_SPEECH}
 """Column of the table of pairs -> what defines the kind in it."""
-ATTENDED_PAIRS = ["layer", "head", "rank", "record", "query", "key", "weight", *COLUMNS_OF_KINDS, "sentence"]
-"""Columns of the table of strongest pairs: the kinds of a pair as in the table of kinds, empty if the corpus has none; words of
-a sentence are separated by spaces and contain none."""
+STRONGEST, DECILES = "strongest", "deciles"
+ATTENDED_PAIRS = ["layer", "head", "selection", "rank", "record", "query", "key", "weight", *COLUMNS_OF_KINDS, "sentence"]
+"""Columns of the table of pairs: the kinds of a pair as in the table of kinds, empty if the corpus has none; words of a
+sentence are separated by spaces and contain none."""
+_SAMPLED, _TENTHS = 2000, 10
+"""Pairs of the random sample whose deciles are shown."""
 KINDS = ["layer", "head", "of", "kind", "share", "even_share", "sentences"]
 
 
@@ -61,7 +64,7 @@ def of_model(
         # The relation of a head is chosen on one half of the documents: no folds.
         "head_relations": head_relations(scores, gold, AS_PUBLISHED, Resampling(2, resamples, seed)),
         "types": type_rows(features[0].mean(axis=0), len(features[0]), seed),
-        **attended(iter(attention), examples, strongest_pairs),
+        **attended(iter(attention), examples, strongest_pairs, seed),
     }
 
 
@@ -75,15 +78,18 @@ def type_rows(features: Floats, examples: int, seed: int) -> pd.DataFrame:
     return head_rows(np.asarray(types, dtype=object).reshape(features.shape[:2]), "type").assign(n=examples)
 
 
-def attended(attention: Attention, examples: Examples, strongest_pairs: int) -> dict[str, pd.DataFrame]:
+def attended(attention: Attention, examples: Examples, strongest_pairs: int, seed: int) -> dict[str, pd.DataFrame]:
     """What heads attend to, over all sentences of at least two words.
 
-    pairs (`ATTENDED_PAIRS`): the strongest pairs of each head, rank 1 first; query and key are word positions from 1. kinds
-    (`KINDS`): share of a head's attention between words that goes to pairs of each kind, and the share under uniform attention;
-    `of`: by the relation of the two words in the tree, with its direction, or the part of speech of the key word.
+    pairs (`ATTENDED_PAIRS`): of each head, largest weight first, the strongest pairs, and the middle pair of each tenth by
+    weight of a random sample of pairs; query and key are word positions from 1. kinds (`KINDS`): share of a head's attention
+    between words that goes to pairs of each kind, and the share under uniform attention; `of`: by the relation of the two words
+    in the tree, with its direction, or the part of speech of the key word.
     """
     by_record = {example.record: example for example in examples}
-    best: Floats | None = None
+    total = sum(len(example.words) * (len(example.words) - 1) for example in examples)
+    sampled = np.random.default_rng(seed).choice(total, min(total, _SAMPLED), replace=False)
+    best, sample, pairs = np.empty((0, 0, 4)), list[Floats](), 0
     sums: dict[tuple[str, str], Floats] = {}
     even: dict[tuple[str, str], float] = {}
     totals: dict[str, Floats] = {}
@@ -97,7 +103,11 @@ def attended(attention: Attention, examples: Examples, strongest_pairs: int) -> 
         shape = maps.shape[:2]
         query, key = np.nonzero(~np.eye(m, dtype=bool))
         weights = maps.reshape(-1, m, m)[:, query, key]
-        best = _strongest(best, weights, sentence.record, query, key, strongest_pairs)
+        place = np.column_stack([np.full(len(query), sentence.record), query + 1, key + 1])
+        here = np.concatenate([weights[..., None], np.broadcast_to(place, (*weights.shape, 3))], axis=-1)
+        best = _largest(np.concatenate([best, here], axis=1) if sentences else here, strongest_pairs)
+        sample.append(here[:, sampled[(sampled >= pairs) & (sampled < pairs + len(query))] - pairs])
+        pairs += len(query)
         for of, kinds in kinds_of_pairs(by_record[sentence.record]).items():
             names, numbers = np.unique(kinds[query, key], return_inverse=True)
             in_kind = csr_array((np.ones(len(query)), (np.arange(len(query)), numbers)), shape=(len(query), len(names)))
@@ -107,14 +117,16 @@ def attended(attention: Attention, examples: Examples, strongest_pairs: int) -> 
                 even[of, name] = even.get((of, name), 0.0) + float((numbers == column).sum()) / (m - 1)
             totals[of] = totals.get(of, 0.0) + weights.sum(axis=1)
         queries, sentences = queries + m, sentences + 1
-    if best is None:
+    if not sentences:
         raise AtlasError("no sentence of the corpus has two words; name another corpus under `sentences`.")
     by_kind = [
         head_rows((values / totals[of]).reshape(shape), "share").assign(of=of, kind=name, even_share=even[of, name] / queries)
         for (of, name), values in sorted(sums.items())
     ]
     kinds_table = pd.concat(by_kind).assign(sentences=sentences).sort_values(["layer", "head"], kind="stable")
-    return {"pairs": _pair_rows(best, shape, by_record), "kinds": kinds_table[KINDS].reset_index(drop=True)}
+    drawn = _largest(np.concatenate(sample, axis=1), _SAMPLED)
+    selections = {STRONGEST: best, DECILES: drawn[:, ((np.arange(_TENTHS) + 0.5) * drawn.shape[1] / _TENTHS).astype(int)]}
+    return {"pairs": _pair_rows(selections, shape, by_record), "kinds": kinds_table[KINDS].reset_index(drop=True)}
 
 
 def kinds_of_pairs(example: Example) -> dict[str, npt.NDArray[np.str_]]:
@@ -134,34 +146,24 @@ def kinds_of_pairs(example: Example) -> dict[str, npt.NDArray[np.str_]]:
     return kinds
 
 
-def _strongest(
-    best: Floats | None, weights: Floats, record: int, query: npt.NDArray[np.intp], key: npt.NDArray[np.intp], count: int
-) -> Floats:
-    """[head, count, (weight, record, query, key)] the strongest pairs so far; ties go to the earlier pair."""
-    order = np.argsort(-weights, axis=1, kind="stable")[:, :count]
-    here = np.stack(
-        [np.take_along_axis(weights, order, 1), np.full(order.shape, float(record)), query[order] + 1.0, key[order] + 1.0],
-        axis=-1,
-    )
-    if best is None:
-        return here
-    both = np.concatenate([best, here], axis=1)
-    order = np.argsort(-both[..., 0], axis=1, kind="stable")[:, :count]
-    return np.asarray(np.take_along_axis(both, order[..., None], 1))
+def _largest(pairs: Floats, count: int) -> Floats:
+    """[head, count, (weight, record, query, key)] the pairs with the largest weights; ties go to the earlier pair."""
+    order = np.argsort(-pairs[..., 0], axis=1, kind="stable")[:, :count]
+    return np.asarray(np.take_along_axis(pairs, order[..., None], 1))
 
 
-def _pair_rows(best: Floats, shape: tuple[int, ...], examples: dict[int, Example]) -> pd.DataFrame:
-    heads, count = best.shape[:2]
-    table = pd.DataFrame(best.reshape(-1, 4), columns=["weight", "record", "query", "key"])
-    table = table.astype(dict.fromkeys(("record", "query", "key"), int))
-    place = np.repeat(np.indices(shape).reshape(2, -1) + 1, count, axis=1)
-    table = table.assign(layer=place[0], head=place[1], rank=np.tile(np.arange(1, count + 1), heads))
-    kinds = {record: kinds_of_pairs(examples[record]) for record in table["record"].unique()}
-    for column, of in COLUMNS_OF_KINDS.items():
-        table[column] = [
-            kinds[row.record][of][row.query - 1, row.key - 1] if of in kinds[row.record] else "" for row in table.itertuples()
-        ]
-    texts = {
-        record: " ".join("\N{NO-BREAK SPACE}".join(word.split()) or "_" for word in examples[record].words) for record in kinds
-    }
-    return table.assign(sentence=table["record"].map(texts))[ATTENDED_PAIRS]
+def _pair_rows(selections: dict[str, Floats], shape: tuple[int, ...], examples: dict[int, Example]) -> pd.DataFrame:
+    frames = []
+    for selection, pairs in selections.items():
+        layer, head, rank = np.indices((*shape, pairs.shape[1])).reshape(3, -1) + 1
+        frames.append(pd.DataFrame(pairs.reshape(-1, 4), columns=["weight", "record", "query", "key"]))
+        frames[-1] = frames[-1].assign(layer=layer, head=head, selection=selection, rank=rank)
+    table = pd.concat(frames, ignore_index=True).astype(dict.fromkeys(("record", "query", "key"), int))
+    texts = {name: np.full(len(table), "", dtype=object) for name in (*COLUMNS_OF_KINDS, "sentence")}
+    query, key = (table[name].to_numpy() - 1 for name in ("query", "key"))
+    for record, rows in table.groupby("record").indices.items():
+        kinds, words = kinds_of_pairs(examples[record]), examples[record].words
+        for column, of in COLUMNS_OF_KINDS.items():
+            texts[column][rows] = kinds[of][query[rows], key[rows]] if of in kinds else ""
+        texts["sentence"][rows] = " ".join("\N{NO-BREAK SPACE}".join(word.split()) or "_" for word in words)
+    return table.assign(**texts).sort_values(["layer", "head"], kind="stable", ignore_index=True)[ATTENDED_PAIRS]
