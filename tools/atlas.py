@@ -48,7 +48,7 @@ _TOKENIZERS = "tokenizer.json vocab.txt vocab.json tokenizer.model source.spm sp
 _LONGEST_NAME = 60
 _BRACES = re.compile(r"([^{}]*)\{(?:(\d+)\.\.(\d+)|([^{},]+(?:,[^{},]+)+))\}([^{}]*)")
 _MOST_IN_BRACES = 100
-_TEXT_SHOWN = {"count": 20, "max_tokens": 64, "shortest": 1}
+_TEXT_SHOWN = {"count": 20, "max_tokens": 512, "shortest": 1}
 """Limits on a user's sentences that the page shows: wider than those of a corpus."""
 MOST_SENTENCES, MOST_SHOWN = 2000, 100  # sentences of a user that are measured, if they have trees; others are only shown
 

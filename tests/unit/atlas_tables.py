@@ -53,7 +53,8 @@ def small_atlas(layers: int, heads: int) -> dict[str, pd.DataFrame]:
         {"measure": "to_sep", "title": "Attention to [SEP]", "unit": "share"},
         {"measure": "masked", "title": "Accuracy when masked", "unit": "percentage points", "n": 24, "chance": 0.0}
         | {"group": "Effect on the model", "inside_null": 3, "about": "distance_type"},
-        {"measure": "induction", "title": "Induction", "unit": "share", "null": "heads with random weights", "inside_null": 1},
+        {"measure": "induction", "title": "Induction", "unit": "share", "null": "heads with random weights", "inside_null": 1}
+        | {"higher_means": "induction head", "study": "atlas"},
         {"measure": "distance_type", "title": "Type by distances", "unit": "", "kind": "name"},
         {"measure": "importance", "title": "Importance", "kind": "", "note": "this run does not build michel2019"},
     ]

@@ -9,7 +9,7 @@ from atlas_tables import LIMITS, build, in_full, sentences_of, small_atlas
 from scipy.stats import percentileofscore
 from small_treebank import write_treebank
 
-from attention_atlas.atlas.page import data_of_page, embedded, percentiles, sentence_data
+from attention_atlas.atlas.page import NO_LABEL, data_of_page, embedded, head_labels, percentiles, sentence_data
 from attention_atlas.errors import AtlasError
 
 
@@ -42,20 +42,33 @@ def test_cards_hold_the_relations_above_their_offset_by_rank():
     assert [two, *others] == [[]] * 11
 
 
-def test_weights_of_short_sentences_come_back_within_a_step(tmp_path):
+def test_weights_come_back_within_a_step_and_long_sentences_in_evenly_spaced_rows(tmp_path):
     write_treebank(tmp_path, sentences=5)
     shown = {name: of["tiny"] for name, of in sentences_of(tmp_path).items()}
-    attention, examples = shown["attention"], {example.record: example for example in shown["examples"]}
-    sentences = sentence_data(attention, examples, LIMITS | {"max_tokens": 10}, 1_200_000)
-    assert len(sentences) == 2
-    assert sentences[0]["text"] == "w0 w1 w2 w3 w4"
-    for sentence, cached in zip(sentences, attention, strict=False):
-        n = len(cached.tokens)
-        steps = np.frombuffer(base64.b64decode(sentence["data"]), np.uint8).reshape(2, 2, n, n)
-        assert np.abs(steps / 255 - cached.maps.astype(float)).max() <= 0.5 / 255 + 1e-6
-    # Each has 7 tokens, and there are 4 heads.
-    for limits, most, count in ({"max_tokens": 6}, 999, 0), ({"shortest": 8}, 999, 0), ({"count": 20}, 3 * 4 * 49, 3):
-        assert len(sentence_data(attention, examples, LIMITS | limits, most)) == count
+    attention, examples = shown["attention"], shown["examples"]
+    for most, rows in (4_000_000, list(range(7))), (4 * 2 * 7 * 4, [0, 2, 4, 6]), (1, [0]):
+        sentences = sentence_data(attention, examples, LIMITS, 4, most)
+        assert [sentence["text"] for sentence in sentences] == ["w0 w1 w2 w3 w4"] * 2
+        for sentence, cached in zip(sentences, attention, strict=False):
+            assert sentence["rows"] == rows
+            steps = np.frombuffer(base64.b64decode(sentence["data"]), np.uint8).reshape(2, 2, len(rows), 7)
+            assert np.abs(steps / 255 - cached.maps[:, :, rows].astype(float)).max() <= 0.5 / 255 + 1e-6
+    for limits, count in ({"max_tokens": 6}, 0), ({"shortest": 8}, 0), ({"count": 20}, 5):
+        assert len(sentence_data(attention, examples, LIMITS | limits, 4, 999)) == count
+
+
+def test_labels_follow_their_rule():
+    """First confirmed relation; largest share of a half or more that is above its null. Else none is confirmed."""
+    facts = {"sink": {}, "back": {}, "no_null": {}, "nats": {"unit": "nats"}, "other": {"study": "b"}}
+    measures = [{"measure": m, "study": "atlas", "unit": "share", "higher_means": f"is {m}"} | facts[m] for m in facts]
+    # The larger share of the second head is below its null; q says that those of the third are not above.
+    values = dict.fromkeys(facts, [1.0] * 4) | {"sink": [0.9, 0.9, 0.9, 0.4], "back": [0.7, 0.95, 0.99, None]}
+    null = {m: [[0.0] * 4, [0.1, 0.96 if m == "back" else 0.1, 0.1, 0.1]] for m in facts if m != "no_null"}
+    inside = {m: [0, 0, int(m in ("sink", "back")), 0] for m in facts}
+    relations = [[{"relation": "x:y", "accuracy": 0.766}, {"relation": "dobj", "accuracy": 0.9}], [], [], []]
+    shown = {"relations": relations, "measures": measures, "values": values, "null": null, "inside": inside}
+    labels = ["clause; 76.6 % · is sink; 90.0 %", "is sink; 90.0 %", NO_LABEL, NO_LABEL]
+    assert head_labels({"layers": 1, "heads": 4, **shown}, {"dobj": "object of verb", "x": "clause"}) == labels
 
 
 def test_the_page_holds_the_tables_and_no_address():

@@ -25,6 +25,9 @@ def test_version_and_date_of_the_last_release_agree():
     assert first == ("Unreleased", "")
     assert version == __version__ == CITATION["version"] == ZENODO["version"]
     assert date == str(CITATION["date-released"]) == ZENODO["publication_date"]
+    page = (ROOT / "workflow/resources/atlas/page.html").read_text(encoding="utf-8")
+    cited = {"title": CITATION["title"], "author": CITATION["authors"][0]["name"], "version": "$version", "year": date[:4]}
+    assert dict(re.findall(r"^  (\w+) = \{+(.+?)\}+,?$", page, re.MULTILINE)) == cited
 
 
 def test_every_study_is_cited():

@@ -1,7 +1,4 @@
-"""The atlas as one self-contained page: a grid of heads, a ranking, a card for each head.
-
-Its script draws everything; nothing is loaded from elsewhere.
-"""
+"""The atlas as one self-contained page, drawn by its script: a grid of heads, a ranking, a card for each head."""
 
 from __future__ import annotations
 
@@ -11,16 +8,17 @@ import html
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import Template
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
+from attention_atlas import __version__
 from attention_atlas.atlas.measures import INSIDE, measure_rows, read_measures
-from attention_atlas.atlas.sentences import COLUMNS_OF_KINDS
-from attention_atlas.attention.cache import CachedExample, read_attention, widened
+from attention_atlas.atlas.sentences import COLUMNS_OF_KINDS, DECILES, STRONGEST
+from attention_atlas.attention.cache import Attention, CachedExample, widened
 from attention_atlas.corpora.alignment import without_space_mark
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
@@ -31,8 +29,13 @@ from attention_atlas.methods.head_relations import above_baseline
 from attention_atlas.workflow.shown import page
 
 ASSETS = RESOURCES / "atlas"
-_MOST_WEIGHTS = 1_200_000
-"""Maximum number of weights of all sentences on the page, one byte each, so that it opens fast."""
+_MOST_WEIGHTS = 6_000_000
+"""Maximum number of weights of all sentences on the page, one byte each before compression, so that it opens fast."""
+LABEL_RULE = (
+    "Label: the first relation that the head follows better than a fixed offset, with its accuracy on documents on which it was"
+    " not chosen; and the largest head score that is at least half of its attention and above random weights (q < 0.05)."
+)
+NO_LABEL = "no confirmed behaviour"
 _DIGITS, _DIGITS_OF_ENDS = 6, 4
 """Significant digits of values, and of intervals and null distributions (the page shows four)."""
 _NAMED, _KINDS = 3, 8
@@ -65,81 +68,91 @@ def _rows_of_heads(rows: pd.DataFrame, places: pd.DataFrame) -> Iterator[pd.Data
     return (by_place.get(place, rows.iloc[:0]) for place in places.itertuples(index=False, name=None))
 
 
-def pair_cards(table: pd.DataFrame, places: pd.DataFrame) -> tuple[list[str], list[list[list[float | dict[str, str]]]]]:
-    """Sentences with pairs, and [head] pairs by rank as [sentence, query, key, weight, kinds]; word positions from 0.
+def pair_cards(table: pd.DataFrame, places: pd.DataFrame) -> dict[str, list[Any]]:
+    """texts: sentences with pairs; by selection, [head] pairs by rank as [sentence, query, key, weight, kinds], words from 0.
 
     kinds: what defines the kind (as in `kind_cards`) -> kind. `places`: layer, head of the model's heads, in order.
     """
-    sentences = table.drop_duplicates("record").sort_values("record")
+    sentences = table.drop_duplicates("record").sort_values("record", ignore_index=True)
     number = {record: k for k, record in enumerate(sentences["record"])}
-    return sentences["sentence"].tolist(), [
-        [
-            [
-                *(number[row.record], row.query - 1, row.key - 1, round(float(row.weight), 4)),
-                {of: kind for column, of in COLUMNS_OF_KINDS.items() if isinstance(kind := getattr(row, column), str) and kind},
-            ]
-            for row in rows.itertuples()
+
+    def card(row: Any) -> list[Any]:
+        kinds = {of: getattr(row, column) for column, of in COLUMNS_OF_KINDS.items() if not pd.isna(getattr(row, column))}
+        return [number[row.record], row.query - 1, row.key - 1, round(float(row.weight), 4), kinds]
+
+    return {"texts": sentences["sentence"].tolist()} | {
+        str(selection): [
+            [card(row) for row in rows.itertuples()] for rows in _rows_of_heads(of_heads.sort_values("rank"), places)
         ]
-        for rows in _rows_of_heads(table.sort_values("rank"), places)
-    ]
+        for selection, of_heads in table.groupby("selection")
+    }
 
 
 def kind_cards(table: pd.DataFrame, places: pd.DataFrame, most: int) -> list[dict[str, list[list[str | float]]]]:
     """[head] what defines the kind -> [kind, share, even share] of the kinds of pairs with the `most` largest shares."""
+    largest = table.sort_values("share", ascending=False, kind="stable").groupby([*PLACE, "of"]).head(most).round(5)
     return [
-        {
-            str(of): [
-                [row.kind, round(float(row.share), 5), round(float(row.even_share), 5)]
-                for row in of_kind.head(most).itertuples()
-            ]
-            for of, of_kind in rows.groupby("of")
-        }
-        for rows in _rows_of_heads(table.sort_values("share", ascending=False, kind="stable"), places)
+        {str(of): rows[["kind", "share", "even_share"]].to_numpy(object).tolist() for of, rows in of_head.groupby("of")}
+        for of_head in _rows_of_heads(largest, places)
     ]
 
 
 def relation_cards(table: pd.DataFrame, places: pd.DataFrame) -> list[list[dict[str, Any]]]:
     """[head] relations that exceed their baseline on the half on which they were not chosen, by rank."""
-    shares = {"accuracy": "accuracy", "baseline": "baseline_accuracy", "margin": "margin", "low": "ci_low", "high": "ci_high"}
-    return [
-        [
-            {
-                "relation": row.relation,
-                "direction": row.direction,
-                **{name: round(getattr(row, column), _DIGITS) for name, column in shares.items()},
-                "n": int(row.n),
-            }
-            for row in rows.itertuples()
-        ]
-        for rows in _rows_of_heads(table[above_baseline(table)].sort_values("rank"), places)
-    ]
+    names = {"baseline_accuracy": "baseline", "ci_low": "low", "ci_high": "high"}
+    columns = ["relation", "direction", "accuracy", "baseline", "margin", "low", "high", "n"]
+    rows = table[above_baseline(table)].sort_values("rank").rename(columns=names).round(_DIGITS)
+    return [of_head[columns].to_dict("records") for of_head in _rows_of_heads(rows, places)]
+
+
+def head_labels(data: Mapping[str, Any], phrases: Mapping[str, str]) -> list[str]:
+    """[head] what its tests confirm, by `LABEL_RULE`; phrases: relation -> its name in words."""
+    scores = {
+        row["measure"]: row["higher_means"] for row in data["measures"] if (row["study"], row["unit"]) == ("atlas", "share")
+    }
+    tested = [name for name in scores if name in data["null"] and name in data["inside"]]
+    labels = []
+    for head in range(data["layers"] * data["heads"]):
+        first = [(row["accuracy"], row["relation"]) for row in (data["relations"][head][:1] if data["relations"] else [])]
+        parts = [(share, phrases.get(name, phrases.get(name.partition(":")[0], name))) for share, name in first]
+        least = {name: max(0.5, data["null"][name][1][head] or 0) for name in tested if not data["inside"][name][head]}
+        above = [(share, scores[name]) for name in least if (share := data["values"][name][head] or 0) >= least[name]]
+        labels.append(" · ".join(f"{name}; {100 * share:.1f} %" for share, name in parts + sorted(above)[-1:]) or NO_LABEL)
+    return labels
 
 
 def sentence_data(
-    cached: Iterable[CachedExample], examples: Mapping[int, Example], limits: Mapping[str, int], most_weights: int
+    cached: Iterable[CachedExample], examples: Iterable[Example], limits: Mapping[str, int], heads: int, most_weights: int
 ) -> list[dict[str, Any]]:
-    """The first sentences that are short enough: text, tokens, and attention weights of all heads in steps of 1/255, as bytes
-    [layer x head, n, n] in base64, row = query token. At most `most_weights` weights, but at least one sentence.
+    """The first sentences of a length within limits: text, tokens, rows (positions of the query tokens: all, or as many evenly
+    spaced ones of each sentence as keep to `most_weights`), and weights in steps of 1/255, as bytes [head, row, n] in base64.
     """
+    wanted = [e for e in examples if limits["shortest"] <= len(e.tokens) <= limits["max_tokens"]][: limits["count"]]
+    lengths = np.array([len(example.tokens) for example in wanted], dtype=int)
+    most_rows = 1 + sum(
+        heads * (np.minimum(lengths, k) @ lengths) <= most_weights for k in range(2, lengths.max(initial=0) + 1)
+    )
+    by_record = {example.record: example for example in wanted}
     sentences: list[dict[str, Any]] = []
-    weights = 0
     for example in cached:
-        n = len(example.tokens)
-        if example.level != "tokens" or not limits["shortest"] <= n <= limits["max_tokens"]:
-            continue
-        weights += example.maps.size
-        if len(sentences) == limits["count"] or (sentences and weights > most_weights):
+        if len(sentences) == len(wanted):
             break
-        steps = np.rint(widened(example.maps) * 255).astype(np.uint8)
-        tokens = [without_space_mark(token) for token in example.tokens]
-        text = " ".join(examples[example.record].words)
-        sentences.append({"text": text, "tokens": tokens, "data": base64.b64encode(steps.tobytes()).decode("ascii")})
+        if example.record in by_record:
+            if np.prod(example.maps.shape[:2]) != heads:
+                raise AtlasError(f"{example.id}: its attention does not have the {heads} heads of the tables.")
+            rows = np.linspace(0, len(example.tokens) - 1, min(len(example.tokens), most_rows)).round().astype(int)
+            steps = np.rint(widened(example.maps[:, :, rows]) * 255).astype(np.uint8)
+            of_tokens = {"tokens": [without_space_mark(token) for token in example.tokens], "rows": rows.tolist()}
+            text = " ".join(by_record[example.record].words)
+            sentences.append({"text": text, **of_tokens, "data": base64.b64encode(steps.tobytes()).decode("ascii")})
     return sentences
 
 
-def shown_note(dropped: pd.DataFrame, readable: int, shown: int) -> str:
-    """How many of the sentences that the model can read the page shows, and which ones it could not read."""
-    parts = [f"{shown} of {readable + len(dropped)} sentences shown"]
+def shown_note(dropped: pd.DataFrame, readable: int, shown: Sequence[Mapping[str, Any]]) -> str:
+    """How many of the sentences that the model can read the page shows, and in part, and which ones it could not read."""
+    parts = [f"{len(shown)} of {readable + len(dropped)} sentences shown"]
+    if cut := [len(sentence["rows"]) for sentence in shown if len(sentence["rows"]) < len(sentence["tokens"])]:
+        parts.append(f"of the {len(cut)} longest {cut[0]} evenly spaced query tokens each, with all key tokens")
     for reason, rows in dropped.groupby("reason", sort=False):
         places = "; ".join(f"{row.id}: {row.detail}" for row in rows.head(_NAMED).itertuples())
         parts.append(f"{len(rows)} dropped as {reason} ({places}{'; ...' if len(rows) > _NAMED else ''})")
@@ -201,11 +214,6 @@ def _plain(value: Any, digits: int = _DIGITS) -> Any:
     return float(f"{value:.{digits}g}") if isinstance(value, float) else int(value)
 
 
-def first_shard(files: Sequence[str]) -> Iterator[CachedExample]:
-    """The attention of a shard; the file with its description follows."""
-    return read_attention(files[:1])
-
-
 @page(
     id="atlas",
     title="The atlas of all heads",
@@ -214,7 +222,7 @@ def first_shard(files: Sequence[str]) -> Iterator[CachedExample]:
     gathers=("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables"),
     settings=("shown_sentences", "shapes"),
     labels=("sentences",),
-    resources=("atlas/page.html", "atlas/page.css", "atlas/page.js"),
+    resources=("atlas/page.html", "atlas/page.css", "atlas/page.js", "atlas/relations.tsv"),
     megabytes=2000,
 )
 def atlas(
@@ -222,7 +230,7 @@ def atlas(
     measures: pd.DataFrame,
     measures_long: pd.DataFrame,
     matches: pd.DataFrame,
-    attention: Mapping[str, Annotated[Iterator[CachedExample], first_shard]],
+    attention: Mapping[str, Attention],
     examples: Mapping[str, Examples],
     dropped: Mapping[str, Sequence[pd.DataFrame]],
     pairs: Mapping[str, pd.DataFrame],
@@ -239,26 +247,27 @@ def atlas(
     What depends on sentences is by model, the run's model first, and empty in a run that has none. page_tables: of the compared
     models, as for `measures.read_measures`; matches: their heads matched with those of the run's model.
     """
-    places = heads[PLACE]
-    most_weights = _MOST_WEIGHTS // max(len(page_tables), 1)
+    most = _MOST_WEIGHTS // max(len(page_tables), 1)
+    words = pd.read_csv(ASSETS / "relations.tsv", sep="\t", keep_default_na=False).set_index("relation")
 
     def of_model(model: str, table: pd.DataFrame, listed: pd.DataFrame, long: pd.DataFrame) -> dict[str, Any]:
-        shown, note = [], ""
-        if model in attention:
-            shown = sentence_data(attention[model], {e.record: e for e in examples[model]}, shown_sentences, most_weights)
-            if any(len(base64.b64decode(sentence["data"])) != len(table) * len(sentence["tokens"]) ** 2 for sentence in shown):
-                raise AtlasError(f"the attention of {model} does not have the {len(table)} heads of the tables.")
-            note = shown_note(dropped[model][0], len(examples[model]), len(shown))
+        shown = (
+            sentence_data(attention[model], examples[model], shown_sentences, len(table), most) if model in attention else []
+        )
+        note = shown_note(dropped[model][0], len(examples[model]), shown) if model in attention else ""
         cards = relation_cards(relations[model], table[PLACE]) if model in relations else []
-        evidence: dict[str, Any] = {"texts": [], "pairs": [], "kinds": []}
+        evidence: dict[str, Any] = {key: [] for key in ("texts", "kinds", STRONGEST, DECILES)}
         if model in pairs:
-            texts, strongest = pair_cards(pairs[model], table[PLACE])
-            evidence = {"texts": texts, "pairs": strongest, "kinds": kind_cards(kinds[model], table[PLACE], _KINDS)}
-        return {**page_data(table, listed, long, cards, shown), "evidence": evidence, "shown_note": note, "name": model}
+            evidence = pair_cards(pairs[model], table[PLACE]) | {"kinds": kind_cards(kinds[model], table[PLACE], _KINDS)}
+        data = {**page_data(table, listed, long, cards, shown), "evidence": evidence, "shown_note": note, "name": model}
+        return data | {"labels": head_labels(data, words["phrase"].to_dict())}
 
     name = str(heads["model"].iloc[0])
     data = of_model(name, heads, measures, measures_long)
-    data |= {"matches": match_cards(matches, shapes, places), "others": []}
+    data |= {"others": [], "label_rule": LABEL_RULE}
+    of_heads = matches[["model", *PLACE, "matched_layer", "matched_head", "distance"]].round(_DIGITS).groupby("model")
+    data["matches"] = {str(model): rows.drop(columns="model").to_numpy().tolist() for model, rows in of_heads}
+    data["relation_words"] = (words["phrase"] + " " + words["words"]).to_dict()
     for model, tables in list(page_tables.items())[1:]:
         measured = read_measures(tables, *shapes[model])
         listed = measure_rows(measured, dict.fromkeys(tables, model))
@@ -266,22 +275,10 @@ def atlas(
         data["others"].append({**of_model(model, measured.heads, listed, measured.long), "ramps": {}})
     parts = {part: (ASSETS / f"page.{part}").read_text(encoding="utf-8") for part in ("html", "css", "js")}
     return Template(parts["html"]).substitute(
+        version=__version__,
         title=html.escape(f"Attention atlas: {name}"),
         line=html.escape(next((label.line for label in labels.values()), run_title)),
         style=parts["css"],
         data=embedded(data),
         script=parts["js"],
     )
-
-
-def match_cards(
-    matches: pd.DataFrame, shapes: Mapping[str, tuple[int, int]], places: pd.DataFrame
-) -> dict[str, list[tuple[int, float] | None]]:
-    """Compared model -> [head of the run's model] index of the matched head and their distance, None without one."""
-    cards = {}
-    for model, rows in matches.groupby("model", sort=False):
-        partner = (rows["matched_layer"] - 1) * shapes[model][1] + rows["matched_head"] - 1
-        distance = rows["distance"].map(_plain)
-        by_place = dict(zip(zip(rows["layer"], rows["head"], strict=True), zip(partner, distance, strict=True), strict=True))
-        cards[str(model)] = [by_place.get(place) for place in places.itertuples(index=False, name=None)]
-    return cards

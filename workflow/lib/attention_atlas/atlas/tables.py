@@ -163,7 +163,7 @@ def _similar_side_by_side(values: pd.DataFrame) -> list[str]:
 def measures(heads: pd.DataFrame, measures: pd.DataFrame) -> Table:
     """Measures of single heads from all studies: title, unit, the model it was measured on, or the reason why it is missing.
     heads.tsv has one row for each head and one column for each measure, measures_long.tsv their intervals, null distributions
-    and verdicts; atlas.html is a page to browse them: heads by layer, coloured by any measure, and a card for each head.
+    and verdicts; atlas.html is a page to search, rank and compare heads.
     """
     absent = measures["note"].fillna("") != ""
     notes = [
