@@ -93,6 +93,8 @@ class Slow(nn.Module):
 @pytest.mark.parametrize("pairs", [True, False])
 def test_all_probes_at_once_are_each_by_itself(pairs):
     probes, all_spans = edge_probes(pairs), (FIRST, SECOND) if pairs else (FIRST,)
+    draws = [float(weights[0].flatten()[0]) for name, weights in probes.named_parameters() if "norm" not in name]
+    assert len({*draws}) == len(draws), "every parameter has random weights of its own"
     logits = probes(STATES, *all_spans)
     losses = probe_losses(logits, TRUTH)
     losses.sum().backward()
@@ -210,3 +212,12 @@ def test_learning_rates_and_stopping_are_those_of_the_published_code(seed):
         assert stopping._factor[0] == pytest.approx(optimizer.param_groups[0]["lr"]), number
         assert not stopping.ended.all()
     assert stopping.trained()[0].scale.item() == 1 + int(scores[:number].argmax())
+
+
+def test_training_ends_below_the_smallest_learning_rate():
+    stopping = early_stopping(learning_rate=4e-6, min_learning_rate=1e-6, halve_after=0, equal_steps=1)
+    for step in range(1, 4):
+        stopping.record(step, np.zeros(1))
+        assert not stopping.ended.all(), "4e-6, 2e-6, and then the smallest rate itself, which is still used"
+    stopping.record(4, np.zeros(1))
+    assert stopping.trained()[1].tolist() == [4]

@@ -16,7 +16,7 @@ from attention_atlas.published.values import load_published
 from attention_atlas.studies.guan2020 import figures
 from attention_atlas.studies.guan2020.ablations import COLUMNS
 from attention_atlas.studies.guan2020.rows import ROWS, sentences_of
-from attention_atlas.studies.guan2020.tables import comparison, table1, table2, table3
+from attention_atlas.studies.guan2020.tables import comparison, options, table1, table2, table3
 from attention_atlas.studies.guan2020.types import Features, head_types
 
 LAYERS, HEADS, EXAMPLES = 4, 4, 6
@@ -53,6 +53,9 @@ def test_types_are_found_and_named_and_agree_across_options(clustered):
     assert agreement.loc["as chosen", "ari"] == 1
     assert (agreement.loc["seed", "ari"] == 1).all()
     assert agreement.loc["clusters"].set_index("clusters").loc[3, "ari"] < 1
+    # Their shares of attention and the margins by which they fit, of the centres above: 4 / 4.034, 0.004 / 4.034, 0.03 / 4.034.
+    notes = " ".join(options(agreement.reset_index(), types, 4).notes)
+    assert "Vertical: 4 heads, special 99%, near 0%, far 1%, fit +0.98; Diagonal: 4 heads, special 0%, near 98%" in notes
     frame = table1(clustered["stability"]).frame
     assert frame["model"].tolist() == ["pretrain"] * 2 + ["squad"] * 2
     assert frame[frame["halved"] == "inputs"][["pairwise", "consistent_in_all_ci_low"]].to_numpy().tolist() == [[1, 1]] * 2

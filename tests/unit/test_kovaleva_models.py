@@ -243,7 +243,8 @@ def test_features_by_word_and_by_spelling():
     assert {name: np.flatnonzero(mask).tolist() for name, mask in masks["corrected"].items()} == expected
     # As published, "cat" and "##s" elsewhere count as the subject's as well.
     assert np.flatnonzero(masks["as_published"]["subj"]).tolist() == [2, 3, 7, 9, 10, 11, 13]
-    untagged = feature_masks(pair(["I", "."], ["I", "."], 2, {}), CLS, SEP, None, "corrected")
+    words = ["I", "...", "U.S."]
+    untagged = feature_masks(pair(words, words, 3, {}), CLS, SEP, None, "corrected")
     assert set(untagged) == {"sep", "cls", "neg", "punct"}
     assert np.flatnonzero(untagged["punct"]).tolist() == [2]
 

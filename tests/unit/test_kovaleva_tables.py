@@ -30,10 +30,10 @@ def stored(frame):
     return pd.read_csv(io.StringIO(frame.to_csv(sep="\t", index=False, float_format="%.6g")), sep="\t")
 
 
-def made_measures(seed, tagged=True):
-    """Half of the examples have a negation, three quarters a verb with a subject."""
+def made_measures(seed, tagged=True, sentences=0):
+    """Half of the examples have a negation, three quarters a verb with a subject; sentences: tagged ones of another corpus."""
     generator = np.random.default_rng(seed)
-    columns = generator.random((2, 2, EXAMPLES, len(MEASURED), LAYERS, HEADS)).astype(np.float32) * 0.2
+    columns = generator.random((2, 2, EXAMPLES + sentences, len(MEASURED), LAYERS, HEADS)).astype(np.float32) * 0.2
     columns[:, :, ::2, MEASURED.index("neg")] = np.nan
     columns[:, :, :, MEASURED.index("sep_sum")] = columns[:, :, :, MEASURED.index("sep")] * 1.5
     links = generator.random((2, 2, EXAMPLES, 4, LAYERS, HEADS)).astype(np.float32)
@@ -87,6 +87,7 @@ def made_predictions(task):
 
 
 MEASURES = {task: {seed: made_measures(seed, tagged=task != "qnli") for seed in SEEDS[task]} for task in TASKS}
+MEASURES["sst2"] = {1: made_measures(1, sentences=EXAMPLES)}
 PREDICTIONS = {task: made_predictions(task) for task in TASKS}
 
 
@@ -133,6 +134,8 @@ def test_means_are_over_examples_and_seeds(built):
     assert (row["n"], row["value"]) == (EXAMPLES // 2, pytest.approx(np.nanmean(values), rel=1e-4))
     # Published code counts examples without the feature as 0.
     assert row["value_zero"] == pytest.approx(np.nansum(values) / EXAMPLES, rel=1e-4)
+    assert {*built["features"].query("task == 'sst2' and unit == 'tagged sentences'")["feature"]} == {*TAGGED}
+    assert set(built["links"].query("task == 'sst2'")["unit"]) == {"tagged sentences"}
     assert set(built["features"].query("task == 'qnli'")["feature"]) == {*MEASURED} - {*TAGGED}, "no tags"
 
 
@@ -156,7 +159,7 @@ def test_options_move_what_they_move(built):
 def test_the_head_that_matters_is_found(built):
     for task, heads in built["disabling_heads"].groupby("task"):
         rows = heads.set_index(["layer", "head"])
-        assert rows["delta"].idxmin() == (2, 3)
+        assert (len(rows), rows["delta"].idxmin()) == (LAYERS * HEADS, (2, 3))
         assert rows.loc[(2, 3), "p"] < 0.05
         # Student's t of the two seeds of MRPC has one degree of freedom.
         assert (rows.loc[(2, 3), "ci_high"] < 0) == (len(SEEDS[task]) == 1)
@@ -188,10 +191,10 @@ def test_published_values_are_compared_with_the_same_model_and_data_only(built):
     measured = table[table["ours"].notna()]["item"].value_counts()
     assert measured["Fig 5"] == measured["Fig 9"] - len(TASKS) == 12 * len(TASKS)
     assert measured["Fig 6"] == 24 * len(TASKS)
-    assert measured["Fig 7"] == 8 * len(TASKS) - 5  # QNLI has no tags here
+    assert measured["Fig 7"] == 8 * len(TASKS) - 10  # QNLI has no tags here, SST-2 those of other sentences
     assert measured["Fig 2"] == 5 * len(TASKS)
     same = {task: RunLabel("Run", "bert", task, "bert-base-uncased", f"{task}-dev") for task in TASKS}
     table = comparison(frames, RECIPE, same | {"frames": same["mrpc"]}).frame.set_index("id")
     assert table.loc["k_f5_mrpc_L1", "verdict"] in ("match", "covered by our interval", "differs")
-    published = built["first_row"].query("task == 'sst2' and feature == 'pron' and mode == 'as_published'")["value"].mean()
-    assert float(table.loc["k_f7_sst-2_pron", "ours"]) == pytest.approx(published, rel=1e-3)
+    published = built["first_row"].query("task == 'mrpc' and feature == 'pron' and mode == 'as_published'")["value"].mean()
+    assert float(table.loc["k_f7_mrpc_pron", "ours"]) == pytest.approx(published, rel=1e-3)

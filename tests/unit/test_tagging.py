@@ -68,6 +68,7 @@ def test_removals_are_ranked_on_development_and_equal_direct_answers(tagger):
         plan = Plan().zero(row.layer - 1, row.head - 1) if row.layer else None
         assert row.answer == slow_tags(tagger, EXAMPLES[row.record], plan)
         assert row.expected == "".join(gold_tags(EXAMPLES[row.record]))
+    assert not table.loc[table["order"] != "one", ["layer", "head"]].any(axis=None), "sets of heads are named by their number"
     # The order by hand: those whose removal helps most on development go first.
     f1 = {
         key: float(f1_of(np.sum([token_counts(*pair) for pair in zip(rows["answer"], rows["expected"], strict=True)], axis=0)))

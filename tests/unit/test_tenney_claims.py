@@ -106,8 +106,9 @@ def test_every_claim_can_come_out_each_way(verdict, tables):
 
 def test_statistics_that_disagree_and_probes_that_no_early_stopping_ended():
     layers = {task: float(place) / 2 for place, task in enumerate(EDGE_TASKS)}
-    turned = verdicts(results(layers, weights={task: mixing(4 - layer) for task, layer in layers.items()}))["agree"]
-    assert (turned.verdict, turned.value) == ("does not hold", pytest.approx(-1))
+    turned = verdicts(results(layers, weights={task: mixing(4 - layer) for task, layer in layers.items()}))
+    assert (turned["agree"].verdict, turned["agree"].value) == ("does not hold", pytest.approx(-1))
+    assert turned["lower half"].value == np.mean([layer < LAYERS / 2 for layer in layers.values()])
     assert verdicts(results(IN_ORDER, steps=(50, 50), weights=UNIFORM))["equal"].verdict == "not tested"
 
 

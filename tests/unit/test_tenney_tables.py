@@ -176,6 +176,10 @@ def test_values_of_the_papers_model_and_data_alone_are_compared(tables, as_many_
     assert values.loc["t19.iclr.base.coref.f1_lex", "verdict"] == "not computed"
 
 
+def test_published_numbers_of_targets_add_up_to_those_of_the_authors_table():
+    assert np.sum([*PUBLISHED_TARGETS.values()], axis=0).tolist() == [5_075_904, 702_525]
+
+
 def test_another_recipe_or_another_number_of_targets_is_not_compared(tables, as_many_targets, monkeypatch):
     def row(**settings):
         return compared(tables, PAPERS, **settings).loc["t19.base.pos.f1_l12"]

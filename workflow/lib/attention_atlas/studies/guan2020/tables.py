@@ -281,7 +281,7 @@ def drops_of(answers: pd.DataFrame) -> pd.DataFrame:
     each `Change`; of a table of `ablations.answers`.
     """
     unchanged = answers[answers["row"] == BASELINE].set_index("question")
-    of_types = answers[(answers["drawn_from"] == "type") & (answers["row"] != BASELINE)]
+    of_types = answers[answers["drawn_from"] == "type"]
     f1 = of_types.pivot(index="question", columns=["row", "sentences"], values="f1").loc[unchanged.index]
     return f1.rsub(unchanged["f1"], axis=0).set_index(unchanged["passage"].to_numpy())
 

@@ -165,8 +165,8 @@ def changes(
         }
         for name, of_task in frames.items():
             for frame in filter(len, of_task):
-                of = "link" if name == "links" else "feature"
-                unit = frame[of].map(of_seeds[0].unit) if of in frame else "examples"
+                named = frame.get("link", frame.get("feature"))
+                unit = "examples" if named is None else named.map(of_seeds[0].unit)
                 parts[name].append(frame.assign(task=task, unit=unit, seeds=len(of_seeds)))
     tables = {
         name: pd.concat(of_tasks, ignore_index=True)[_COLUMNS[name]] if of_tasks else pd.DataFrame(columns=_COLUMNS[name])
