@@ -23,9 +23,9 @@ def test_roles_have_known_readers_and_models_that_are_settings(declared):
         assert not role.model or properties[role.model]["type"] == "string", name
     for artifact in declared.artifacts:
         assert {*artifact.needs, *artifact.uses} <= set(properties), artifact.id
-    for key, together in declared.optional.items():
-        assert {name.partition(".")[0] for name in (key, *together)} <= set(properties), key
-        # A run cannot do without what a study requires.
-        assert not [name for name in (key, *together) if name in declared.roles and declared.roles[name].required], key
+    optional = {name.partition(".")[0] for key, together in declared.optional.items() for name in (key, *together)}
+    assert optional <= set(properties)
+    # A run can do without all that a study does not require.
+    assert {name for name, role in declared.roles.items() if not role.required} == optional & {*declared.roles}
     if declared.records_key:
         assert properties[declared.records_key]["type"] == "integer"
