@@ -31,6 +31,7 @@ from attention_atlas.models.task_heads import logits, predicted, target_loss
 from attention_atlas.studies.michel2019 import experiments
 from attention_atlas.studies.michel2019.effects import IMPORTANCE, WHOLE, head_importance, masked_scores
 from attention_atlas.studies.michel2019.experiments import Classification, speedup, timing
+from attention_atlas.studies.michel2019.tables import table4
 
 
 def example(record, size, label="no"):
@@ -223,6 +224,7 @@ def test_half_of_the_heads_are_pruned_and_timed_in_the_same_passes(classifier, m
     rows = timing(classifier.model, card, EXAMPLES[:5], heads, PAPER, {"batches": [1, 4, 6], "repeats": 2})
     assert rows[["batch", "heads"]].to_numpy().tolist() == [[1, 12], [1, 6], [4, 12], [4, 6]]
     assert rows["speedup"].tolist() == pytest.approx([0, 20, 0, 20])
+    assert table4(rows).page["variant"].tolist() == ["full model", "least important heads pruned"] * 2
 
 
 @pytest.mark.parametrize(("percent", "passes", "least", "most"), [(0, 3, 0, 0.07), (0, 10, 0, 0.07), (20, 10, 0.9, 1)])

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from attention_atlas.figures.style import plt
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.head_tables import head_rows
 from attention_atlas.published.values import load_published
 from attention_atlas.studies.kovaleva2019 import ANNOTATORS, CLASSES, TAGGED
 from attention_atlas.studies.kovaleva2019.changes import MEASURED, Measures, changes
+from attention_atlas.studies.kovaleva2019.figures import figure9
 from attention_atlas.studies.kovaleva2019.scores import scores
 from attention_atlas.studies.kovaleva2019.tables import comparison, table1
 
@@ -165,6 +167,14 @@ def test_the_head_that_matters_is_found(built):
         assert (rows.loc[(2, 3), "ci_high"] < 0) == (len(SEEDS[task]) == 1)
         # Two heads in each of four tasks.
         assert rows["pair_level"].to_numpy() == pytest.approx(1 - 0.05 / 8)
+
+
+def test_figure_9_draws_the_intervals(built):
+    rows = built["disabling_layers"].query("task == 'mrpc'")
+    bars = figure9(built["disabling_layers"]).figure.axes[0].containers[0]
+    ends = [segment[:, 1] for segment in bars.lines[2][0].get_segments()]
+    assert np.asarray(ends) == pytest.approx(rows[["ci_low", "ci_high"]].to_numpy())
+    plt.close("all")
 
 
 def test_table1_has_every_state_and_the_majority(built):

@@ -223,3 +223,19 @@ def test_bleu_of_many_resamples_at_once_equals_sacrebleus():
             for times in weights
         ]
         assert effects.bleu(weights @ counts) == pytest.approx(slow, abs=1e-9)
+
+
+def test_shares_in_training_are_of_the_epochs_whose_full_model_translates():
+    generator, parts = np.random.default_rng(0), []
+    for epoch, percent, share in ((1, 0, None), (1, 40, None), (2, 0, 0.2), (2, 40, 0.5), (3, 0, 0.0), (3, 40, 0.2)):
+        answers = ["z"] * len(REFERENCES) if share is None else noisy(share, generator)
+        step = {"epoch": epoch, "percent": percent, "count": percent, "record": range(len(answers))}
+        parts.append(pd.DataFrame(step | {"answer": answers, "expected": REFERENCES}))
+    tables = effects.training_curves(pd.concat(parts), 50, 0)
+    curves = tables["training_curves"].set_index(["epoch", "percent"])
+    second, third = (curves.loc[(epoch, 40), "score"] / curves.loc[(epoch, 0), "score"] for epoch in (2, 3))
+    assert curves["share"].tolist() == pytest.approx([np.nan, np.nan, 1, second, 1, third], nan_ok=True)
+    statistics = tables["training_statistics"].set_index("statistic")
+    assert statistics["value"].to_dict() == pytest.approx({"share_gained": third - second, "share_left": third})
+    alone = effects.training_curves(pd.concat(parts[:4]), 50, 0)["training_statistics"].set_index("statistic")["value"]
+    assert alone.to_dict() == pytest.approx({"share_gained": np.nan, "share_left": second}, nan_ok=True)

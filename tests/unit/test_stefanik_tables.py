@@ -11,6 +11,7 @@ from keyphrase_documents import CARD, answers, cached, evaluated_methods, tagged
 
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
+from attention_atlas.studies.stefanik2021 import figures
 from attention_atlas.studies.stefanik2021.detection import detection
 from attention_atlas.studies.stefanik2021.head_measures import METHOD_TITLES
 from attention_atlas.studies.stefanik2021.removal import removal_tables
@@ -99,6 +100,14 @@ def built():
     measured = detection(maps, documents, CARD, folds=3, l2_penalty=1.0, fits=10, permutations=1, resamples=100, seed=0)
     measured |= removal_tables({"1": answers(1), "2": answers(2)}, 100, 0)
     return measured | {"baselines": method_rows(evaluated_methods(), "tiny", 100, 0)}
+
+
+def test_the_ranking_shows_log_loss_saved_in_thousandths_of_a_nat(built):
+    rows = built["head_ranking"].head(20)
+    bars = figures.head_ranking(built["head_ranking"]).figure.axes[0].patches
+    saved = 1000 * (rows["cross_entropy_none"] - rows["cross_entropy"])
+    assert [bar.get_width() for bar in bars] == pytest.approx(saved.tolist())
+    figures.style.plt.close("all")
 
 
 def test_no_published_value_is_compared(built):

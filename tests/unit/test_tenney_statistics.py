@@ -156,3 +156,4 @@ def test_no_other_set_of_labels_has_a_higher_f1(seed):
 )
 def test_only_scored_labels_count(labels, task, counts):
     assert answer_to(labels, task)[ANSWERS].to_numpy().tolist() == counts
+    assert (f1_of(np.sum(counts, axis=0)) > 0) == any(true for true, *_ in counts)
