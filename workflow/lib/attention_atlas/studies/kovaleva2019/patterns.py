@@ -152,7 +152,7 @@ def train_network(pictures: Sequence[torch.Tensor], labels: Sequence[int], epoch
     targets = torch.tensor(labels, device=pictures[0].device)
     counts = torch.bincount(targets, minlength=len(CLASSES)).float()
     weights = torch.where(counts > 0, counts.sum() / counts.clamp(min=1), 0.0)
-    loss = nn.CrossEntropyLoss(weights / weights.max())
+    loss = nn.CrossEntropyLoss(weights)
     optimiser = torch.optim.AdamW(network.parameters(), lr=_RATE, weight_decay=_DECAY, fused=True)
     steps = epochs * -(-len(targets) // _BATCH)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, _RATE, total_steps=steps)
