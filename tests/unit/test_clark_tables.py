@@ -150,6 +150,8 @@ def test_options_of_coreference_and_of_the_probe_s_bias_are_differences():
     rows += [("bias_free_attention_words", "legacy", 0, 0.65)]
     probes = pd.DataFrame(rows, columns=["probe", "root_alignment", "seed", "uas"]).assign(model="m")
     table = options(option_frames() | {"probes": probes, "coreference": coreference}, {"word_mode": "max"}).frame
+    notes = table.loc[table["quantity"] == "Table 2, all: best head", "note"].item()
+    assert notes.endswith("; 8 instead of 9 mentions; head 1-3 (dependent to head) instead of 1-2 (dependent to head)")
     of_systems = [[0.2, 0.1], [0.3, 0.15], [0.4, 0.2], [0.5, 0.25]]
     assert values_of(table, "coreference_word_mode", "Table 2, all") == [pytest.approx(pair) for pair in of_systems]
     assert values_of(table, "probe_bias", "ROOT legacy, seed 0") == values_of(table, "probe_bias", "") == [[0.7, 0.65]]

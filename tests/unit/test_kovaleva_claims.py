@@ -189,4 +189,5 @@ def test_frame_margins_have_intervals_for_all_heads_together():
         assert table.loc[(2, 4), "margin_all_low"] > 0
         alarms += (table.drop(index=(2, 4))["margin_all_low"] > 0).any()
         assert (table["margin_all_low"] <= table["margin_ci_low"] + 0.02).all()
+        assert ((table["margin_ci_low"] < table["margin"]) & (table["margin"] < table["margin_ci_high"])).all()
     assert alarms <= 60 * 0.05 + 3 * np.sqrt(60 * 0.05 * 0.95), alarms
