@@ -89,7 +89,7 @@ def test_tables_have_drops_intervals_and_the_control():
     shown = table2(answers, types, ways, 200, 0)
     table, means = shown.frame.set_index("row"), answers.groupby(["row", "drawn_from", "draw"])["em"].mean()
     row, drop = table.loc[2], means[1, "type", 0] - means[2]
-    assert list(table.index) == [1, 2, 4]
+    assert (list(table.index), shown.page["id"].tolist()) == ([1, 2, 4], ["1", "2", "4"])
     assert (row["em"], row["em_drop"]) == (means[2, "type", 0], pytest.approx(drop["type", 0]))
     assert row["em_drop_ci_low"] < row["em_drop"] < row["em_drop_ci_high"]
     random = row[["em_random_drop", "em_random_min", "em_random_max"]].tolist()

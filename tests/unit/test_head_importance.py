@@ -100,6 +100,9 @@ def test_derivatives_are_those_of_each_example_by_itself(experiment, monkeypatch
     assert small.gradient == pytest.approx(derivatives.gradient, abs=2e-5)
     assert small.by_position == pytest.approx(derivatives.by_position, abs=2e-5)
     heads = derivatives.heads
+    if experiment.name == CLASSIFICATION:
+        only_the_first = heads["layer"] == heads["layer"].max()
+        assert (derivatives.positions == np.where(only_the_first, 1, [[len(one.input_ids)] for one in EXAMPLES])).all()
     for place in (0, 3, len(heads) - 1):
         assert derivatives.gradient[1, place] == slope(experiment, EXAMPLES[1], heads, place, Plan())
     plan = masked_heads.plan_without(heads.iloc[[1, 5]])

@@ -258,6 +258,13 @@ def test_augmentation_keeps_a_map_that_nothing_changes():
     weights = np.random.default_rng(0).dirichlet(np.ones(8), size=8).astype(np.float32)
     parts = parts_of(weights, TOKENS)
     assert parts.stripes[:, ~TOKENS].max() == parts.rest[:, TOKENS].max() == parts.band[TOKENS].max() == 0
+    # Above the mean of the words that are no neighbours.
+    excess = (weights[1, 1:3] - weights[1, [3, 5, 6]].mean()).clip(0)
+    assert (excess.max() > 0, parts.band[1, 1:].tolist()) == (True, pytest.approx(excess.tolist(), abs=1e-6))
+    for kind in CLASSES:
+        changed = varied(parts, kind, np.random.default_rng(0))
+        assert (changed.rest <= parts.rest).all(), "what is not the pattern gets weaker"
+        assert (changed.stripes <= parts.stripes).all()
     same, _ = resized(parts, TOKENS, 8, np.random.default_rng(0))
     assert same == pytest.approx(weights, abs=1e-6)
     # A narrower band has the same weight.
