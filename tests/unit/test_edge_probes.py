@@ -10,23 +10,12 @@ from edge_examples import TELLING, telling_states, word_task
 from sklearn.metrics import f1_score
 from torch import nn
 
-from attention_atlas.studies.tenney2019.probes import (
-    SIZE,
-    EdgeProbes,
-    ProbeKey,
-    Spans,
-    _EarlyStopping,
-    answers,
-    clip_by_probe,
-    count_answers,
-    probe_losses,
-    train_probes,
-)
+from attention_atlas.studies.tenney2019 import probes as ep
 from attention_atlas.studies.tenney2019.targets import CONTROL_TASK, SHUFFLED_LABELS, Recipe, f1_of
 
 SENTENCES, LAYERS, PIECES, WIDTH, LABELS, TARGETS = 3, 4, 7, 10, 5, 6
 # The last row of the states is the words alone.
-KEYS = [ProbeKey(top, seed) for top in range(LAYERS - 1) for seed in (0, 1)] + [ProbeKey(2, 0, lexical=True)]
+KEYS = [ep.ProbeKey(top, seed) for top in range(LAYERS - 1) for seed in (0, 1)] + [ep.ProbeKey(2, 0, lexical=True)]
 
 
 def spans(seed):
@@ -34,7 +23,7 @@ def spans(seed):
     start = torch.randint(0, PIECES - 1, (TARGETS,), generator=generator)
     length = torch.randint(1, 4, (TARGETS,), generator=generator)
     rows = torch.randint(0, SENTENCES, (TARGETS,), generator=generator)
-    return Spans(rows, start, (start + length).clamp(max=PIECES))
+    return ep.Spans(rows, start, (start + length).clamp(max=PIECES))
 
 
 STATES = torch.randn(SENTENCES, LAYERS, PIECES, WIDTH, generator=torch.Generator().manual_seed(0))
@@ -43,7 +32,7 @@ TRUTH = (torch.rand(TARGETS, LABELS, generator=torch.Generator().manual_seed(3))
 
 
 def edge_probes(pairs=True, keys=KEYS):
-    probes = EdgeProbes(keys, LAYERS, WIDTH, LABELS, pairs)
+    probes = ep.EdgeProbes(keys, LAYERS, WIDTH, LABELS, pairs)
     with torch.no_grad():
         # Away from equal weights, so that mixing shows.
         probes.mix.copy_(torch.randn(len(keys), LAYERS, generator=torch.Generator().manual_seed(4)))
@@ -62,16 +51,16 @@ class Slow(nn.Module):
         self.scale = nn.Parameter(probes.scale[number].detach().clone())
         self.projections, self.scores = nn.ModuleList(), nn.ModuleList()
         for side in probes.sides:
-            projection, score = nn.Linear(WIDTH, SIZE), nn.Linear(SIZE, 1, bias=False)
+            projection, score = nn.Linear(WIDTH, ep.SIZE), nn.Linear(ep.SIZE, 1, bias=False)
             projection.weight.data = side.project[number].detach().T.clone()
             projection.bias.data = side.bias[number].detach().clone()
             score.weight.data = side.attend[number].detach()[None].clone()
             self.projections.append(projection)
             self.scores.append(score)
-        inner, out = nn.Linear(SIZE * len(probes.sides), SIZE), nn.Linear(SIZE, LABELS)
+        inner, out = nn.Linear(ep.SIZE * len(probes.sides), ep.SIZE), nn.Linear(ep.SIZE, LABELS)
         for layer, weight, bias in ((inner, probes.hidden, probes.hidden_bias), (out, probes.out, probes.out_bias)):
             layer.weight.data, layer.bias.data = weight[number].detach().T.clone(), bias[number].detach().clone()
-        self.classify = nn.Sequential(inner, nn.Tanh(), nn.LayerNorm(SIZE), out)
+        self.classify = nn.Sequential(inner, nn.Tanh(), nn.LayerNorm(ep.SIZE), out)
 
     def forward(self, all_spans):
         logits = []
@@ -93,10 +82,10 @@ class Slow(nn.Module):
 @pytest.mark.parametrize("pairs", [True, False])
 def test_all_probes_at_once_are_each_by_itself(pairs):
     probes, all_spans = edge_probes(pairs), (FIRST, SECOND) if pairs else (FIRST,)
-    draws = [float(weights[0].flatten()[0]) for name, weights in probes.named_parameters() if "norm" not in name]
+    draws = [weights[0].flatten()[0].item() for name, weights in probes.named_parameters() if "norm" not in name]
     assert len({*draws}) == len(draws), "every parameter has random weights of its own"
     logits = probes(STATES, *all_spans)
-    losses = probe_losses(logits, TRUTH)
+    losses = ep.probe_losses(logits, TRUTH)
     losses.sum().backward()
     for number in range(len(KEYS)):
         slow = Slow(probes, number)
@@ -112,10 +101,10 @@ def test_all_probes_at_once_are_each_by_itself(pairs):
 
 def test_each_probe_is_clipped_to_its_own_norm():
     probes = edge_probes()
-    losses = probe_losses(probes(STATES, FIRST, SECOND), TRUTH)
+    losses = ep.probe_losses(probes(STATES, FIRST, SECOND), TRUTH)
     (losses * torch.tensor([1e-3, *range(1, len(KEYS))]) * 1e3).sum().backward()
     before = [parameter.grad.clone() for parameter in probes.parameters()]
-    clip_by_probe(probes.parameters(), 5.0)
+    ep.clip_by_probe(probes.parameters(), 5.0)
     after = [parameter.grad for parameter in probes.parameters()]
     for number in range(len(KEYS)):
         norm, clipped = (math.sqrt(sum(float(grad[number].square().sum()) for grad in grads)) for grads in (before, after))
@@ -127,19 +116,22 @@ def test_each_probe_is_clipped_to_its_own_norm():
 
 STEPS = {"evaluation_interval": 10, "max_steps": 120, "equal_steps": 30, "halve_after": 2, "patience": 4}
 RECIPE = Recipe(batch=8, learning_rate=0.003, mixing_rate_factor=20, **STEPS)
-TOPS = [ProbeKey(top, 1) for top in range(TOP + 1)]
-OF_SEED = [*TOPS, *(ProbeKey(TOP, 1, **of) for of in ({"equal": True}, {"labels": CONTROL_TASK}, {"labels": SHUFFLED_LABELS}))]
+TOPS = [ep.ProbeKey(top, 1) for top in range(TOP + 1)]
+OF_SEED = [
+    *TOPS,
+    *(ep.ProbeKey(TOP, 1, **of) for of in ({"equal": True}, {"labels": CONTROL_TASK}, {"labels": SHUFFLED_LABELS})),
+]
 
 
 def counted(probes, task, device="cpu"):
     """[probe, sentence, 3] answers to the development sentences."""
-    return count_answers(probes, task.development, telling_states, torch.from_numpy(task.scored).to(device), 5, device)
+    return ep.count_answers(probes, task.development, telling_states, torch.from_numpy(task.scored).to(device), 5, device)
 
 
 @pytest.mark.parametrize("pairs", [False, True])
 def test_probes_find_a_label_from_the_layer_that_tells_it_and_shuffled_labels_find_nothing(pairs):
     task = word_task("pos", pairs)
-    probes, steps = train_probes(task, telling_states, OF_SEED, RECIPE)
+    probes, steps = ep.train_probes(task, telling_states, OF_SEED, RECIPE)
     f1 = f1_of(counted(probes, task).sum(1))
     assert f1[TELLING] > 90
     assert f1[TOP] > 90
@@ -155,11 +147,11 @@ def test_probes_find_a_label_from_the_layer_that_tells_it_and_shuffled_labels_fi
 def test_counts_are_those_of_scikit_learn():
     task = word_task("dependencies", pairs=True)
     torch.manual_seed(0)
-    probes = EdgeProbes(OF_SEED, TOP + 2, 12, len(task.labels), True)
+    probes = ep.EdgeProbes(OF_SEED, TOP + 2, 12, len(task.labels), True)
     with torch.no_grad():
         probes.out.mul_(20)
-    counts = count_answers(probes, task.development, telling_states, torch.tensor([True, False, True]), batch=5)
-    batches = list(answers(probes, task.development, telling_states, 5))
+    counts = ep.count_answers(probes, task.development, telling_states, torch.tensor([True, False, True]), batch=5)
+    batches = list(ep.answers(probes, task.development, telling_states, 5))
     order = [sentence.example.record for batch, *_ in batches for sentence in batch]
     predicted = np.concatenate([(logits[3] >= 0).numpy() for _, logits, _ in batches])[:, [0, 2]]
     right = np.concatenate([truth[3].numpy() for *_, truth in batches])[:, [0, 2]]
@@ -170,13 +162,13 @@ def test_counts_are_those_of_scikit_learn():
 
 
 def early_stopping(*keys, **of_recipe):
-    keys = keys or (ProbeKey(1, 1),)
-    return _EarlyStopping(keys, Recipe(**of_recipe), EdgeProbes(keys, 3, 4, 2, False))
+    keys = keys or (ep.ProbeKey(1, 1),)
+    return ep._EarlyStopping(keys, Recipe(**of_recipe), ep.EdgeProbes(keys, 3, 4, 2, False))
 
 
 def test_a_halved_rate_is_an_optimiser_with_half_the_rate():
     def step(rate, factors):
-        stopping = early_stopping(ProbeKey(1, 1), ProbeKey(1, 2))
+        stopping = early_stopping(ep.ProbeKey(1, 1), ep.ProbeKey(1, 2))
         adam, stopping._factor[:] = torch.optim.Adam(stopping._probes.parameters(), lr=rate, amsgrad=True), factors
         generator = torch.Generator().manual_seed(0)
         for _ in range(5):

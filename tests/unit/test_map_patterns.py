@@ -24,36 +24,7 @@ from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard, read_card
 from attention_atlas.models.loading import describe, load_model
 from attention_atlas.studies.kovaleva2019 import CLASSES
-from attention_atlas.studies.kovaleva2019 import patterns as patterns_module
-from attention_atlas.studies.kovaleva2019.patterns import (
-    FAINTEST_BAND,
-    LONGEST,
-    SHORTEST,
-    TEXTS,
-    VIEWS,
-    MapNetwork,
-    Thresholds,
-    agreement,
-    as_pictures,
-    augmented,
-    classify,
-    drawn,
-    far_block,
-    labelled_maps,
-    load_network,
-    map_numbers,
-    parts_of,
-    patterns,
-    read_labels,
-    resized,
-    rule_labels,
-    special_moved,
-    special_tokens,
-    train_network,
-    training_pictures,
-    tuned_thresholds,
-    varied,
-)
+from attention_atlas.studies.kovaleva2019 import patterns as pt
 
 N = 14
 SPECIAL = torch.tensor([k in (0, 6, N - 1) for k in range(N)])
@@ -93,7 +64,7 @@ def test_the_numbers_of_the_rules_are_those_of_loops():
     maps = torch.rand((2, 3, N, N), generator=generator).softmax(dim=-1)
     # The maps with a band are those that are diagonal.
     maps[:, 1:] = (maps[:, 1:] + torch.eye(N)) / 2
-    numbers = map_numbers(maps, SPECIAL, SEGMENT)
+    numbers = pt.map_numbers(maps, SPECIAL, SEGMENT)
     inner = [k for k in range(N) if not SPECIAL[k]]
     pairs = [(i, j) for i in inner for j in inner]
     near = [(i, j) for i, j in pairs if abs(i - j) <= 1]
@@ -104,30 +75,30 @@ def test_the_numbers_of_the_rules_are_those_of_loops():
         slow = [np.mean([sum(weights[i, j] for j in range(N) if SPECIAL[j]) for i in range(N)])]
         for cells in (near, same):
             slow.append(sum(weights[i, j] for i, j in cells) / total - len(cells) / len(pairs))
-        slow[1] *= slow[1] * total / len(inner) >= FAINTEST_BAND
+        slow[1] *= slow[1] * total / len(inner) >= pt.FAINTEST_BAND
         assert numbers[a, b].tolist() == pytest.approx(slow, abs=1e-5)
     # A uniform map is neither diagonal nor block, and a single sentence has no block.
-    assert map_numbers(torch.full((1, N, N), 1 / N), SPECIAL, SEGMENT)[0].tolist() == pytest.approx([3 / N, 0, 0], abs=1e-6)
-    assert map_numbers(maps, SPECIAL, torch.zeros(N))[..., 2].abs().max() < 1e-6
+    assert pt.map_numbers(torch.full((1, N, N), 1 / N), SPECIAL, SEGMENT)[0].tolist() == pytest.approx([3 / N, 0, 0], abs=1e-6)
+    assert pt.map_numbers(maps, SPECIAL, torch.zeros(N))[..., 2].abs().max() < 1e-6
 
 
 def test_tuned_thresholds_have_the_largest_macro_f1_of_scikit_learn():
     generator = np.random.default_rng(3)
     numbers = generator.uniform(0, 0.6, (40, 3)).astype(np.float32)
     labels = generator.choice([0, 1, 2, 4], 40)
-    tuned = tuned_thresholds(numbers, labels.tolist())
+    tuned = pt.tuned_thresholds(numbers, labels.tolist())
 
     def macro(thresholds):
         present = sorted(set(labels.tolist()))
-        return f1_score(labels, rule_labels(numbers, thresholds), labels=present, average="macro", zero_division=0.0)
+        return f1_score(labels, pt.rule_labels(numbers, thresholds), labels=present, average="macro", zero_division=0.0)
 
-    others = [Thresholds(*values) for values in product((0.05, 0.2, 0.5), (0.05, 0.2, 0.5), (0.05, 0.2, 0.35))]
+    others = [pt.Thresholds(*values) for values in product((0.05, 0.2, 0.5), (0.05, 0.2, 0.5), (0.05, 0.2, 0.35))]
     assert macro(tuned) >= max(macro(thresholds) for thresholds in others)
 
 
 def test_pictures_are_means_over_areas_alike_at_every_length():
     maps = torch.rand(2, 8, 8)
-    small, largest, columns, rows = as_pictures(maps, torch.tensor([True] + [False] * 6 + [True]), 4).unbind(1)
+    small, largest, columns, rows = pt.as_pictures(maps, torch.tensor([True] + [False] * 6 + [True]), 4).unbind(1)
     areas = maps.numpy().reshape(2, 4, 2, 4, 2)
     # Two keys to an area.
     assert small.square().numpy() == pytest.approx(2 * areas.mean(axis=(2, 4)))
@@ -137,7 +108,9 @@ def test_pictures_are_means_over_areas_alike_at_every_length():
     for length in (16, 48, 256):
         blocks = np.kron(np.eye(2), np.full((length // 2, length // 2), 2 / length, np.float32))
         stripe = np.eye(length, dtype=np.float32)[[0] * length]
-        pictures = as_pictures(torch.from_numpy(np.stack([blocks, stripe])).float(), torch.zeros(length))[:, 0].square().numpy()
+        pictures = (
+            pt.as_pictures(torch.from_numpy(np.stack([blocks, stripe])).float(), torch.zeros(length))[:, 0].square().numpy()
+        )
         assert pictures[0] == pytest.approx(np.kron(np.eye(2), np.full((8, 8), 1 / 8)))
         assert pictures[1] == pytest.approx(np.eye(16)[[0] * 16])
 
@@ -145,20 +118,20 @@ def test_pictures_are_means_over_areas_alike_at_every_length():
 def test_the_network_learns():
     kinds = list(enumerate(CLASSES)) * 40
     maps = [drawn_map(kind, 24, np.random.default_rng(k)) for k, (_, kind) in enumerate(kinds)]
-    pictures = torch.cat([as_pictures(weights[None], special) for weights, special, _ in maps])
+    pictures = torch.cat([pt.as_pictures(weights[None], special) for weights, special, _ in maps])
     labels = [label for label, _ in kinds]
     # One map more than five batches hold.
-    networks = [train_network([pictures[:161]], labels[:161], 20, 0) for _ in range(2)]
-    probabilities = classify(networks[0], pictures[161:])
+    networks = [pt.train_network([pictures[:161]], labels[:161], 20, 0) for _ in range(2)]
+    probabilities = pt.classify(networks[0], pictures[161:])
     assert probabilities.sum(axis=1) == pytest.approx(1, abs=1e-5)
     assert (probabilities.argmax(axis=1) == labels[161:]).mean() > 0.8
     assert torch.equal(*(network.output.weight for network in networks))
 
 
 def test_the_labels_that_come_with_the_workflow():
-    labels = read_labels()
+    labels = pt.read_labels()
     assert len(labels) >= 400
-    entries = [json.loads(line) for line in Path(TEXTS).read_text(encoding="utf-8").splitlines()]
+    entries = [json.loads(line) for line in Path(pt.TEXTS).read_text(encoding="utf-8").splitlines()]
     texts = {entry["id"]: entry["texts"] for entry in entries}
     assert set(labels["text"]) <= set(texts)
     assert np.bincount(labels["label"], minlength=len(CLASSES)).min() >= 20
@@ -171,13 +144,13 @@ def test_labels_that_cannot_be_used_are_named(tmp_path):
     for row in ("rte-1,1,2,blok", "a,1,1,block"):
         path.write_text(f"text,layer,head,label\na,1,1,block\n{row}\n")
         with pytest.raises(AtlasError, match=f":3: a map of {row.split(',')[0]} that is labelled twice, or a class other than"):
-            read_labels(path)
+            pt.read_labels(path)
 
 
 def test_agreement_counts_as_scikit_learn_and_groups_texts():
     labels = np.asarray([0, 0, 1, 1, 2, 2, 4, 4])
     predicted = {"network": labels.copy(), "rules": np.asarray([0, 1, 1, 1, 2, 4, 4, 4])}
-    table = agreement(labels, np.asarray(list("aabbccdd")), predicted, 200, 0)
+    table = pt.agreement(labels, np.asarray(list("aabbccdd")), predicted, 200, 0)
     macro = table[table["class"] == "macro"].set_index("annotator")
     assert macro.loc["network", ["f1", "kappa"]].tolist() == [1, 1]
     assert macro.loc["rules", "f1"] == pytest.approx(np.mean([2 / 3, 0.8, 2 / 3, 0.8]))
@@ -187,7 +160,7 @@ def test_agreement_counts_as_scikit_learn_and_groups_texts():
     assert by_class["f1"].tolist() == pytest.approx(f1_score(labels, predicted["rules"], average=None, labels=[0, 1, 2, 4]))
 
 
-RULES = Thresholds(vertical=0.3, diagonal=0.15, block=0.25)
+RULES = pt.Thresholds(vertical=0.3, diagonal=0.15, block=0.25)
 """The thresholds that the labels of the workflow give."""
 CARD = ModelCard("tiny", "made up", "bert", 3, 4, 40, "[CLS]", "[SEP]", 0, "", "random", 0, "float32")
 
@@ -200,12 +173,13 @@ def test_patterns_are_trained_and_read_again(monkeypatch, tmp_path):
     (tmp_path / "labels.csv").write_text("\n".join(["text,layer,head,label", *rows]) + "\n")
     files = str(tmp_path / "texts.jsonl"), str(tmp_path / "labels.csv")
     model = installed("bert"), CARD, WordPieces(tmp_path / "tokenizer.json")
-    monkeypatch.setattr(patterns_module, "labelled_maps", lambda *model: labelled_maps(*model, *files))
-    monkeypatch.setattr(patterns_module, "drawn", lambda *arguments: arguments[-1])
-    made = patterns(*model, None, CARD, [], "mrpc", {"epochs": 2, "folds": 2}, 100, 0)
+    read = pt.labelled_maps
+    monkeypatch.setattr(pt, "labelled_maps", lambda *model: read(*model, *files))
+    monkeypatch.setattr(pt, "drawn", lambda *arguments: arguments[-1])
+    made = pt.patterns(*model, None, CARD, [], "mrpc", {"epochs": 2, "folds": 2}, 100, 0)
     save_file(made["network"], tmp_path / "network")
-    assert classify(load_network(tmp_path / "network"), torch.rand(3, VIEWS, 16, 16)).shape == (3, 5)
-    assert list(made["thresholds"]) == list(Thresholds._fields)
+    assert pt.classify(pt.load_network(tmp_path / "network"), torch.rand(3, pt.VIEWS, 16, 16)).shape == (3, 5)
+    assert list(made["thresholds"]) == list(pt.Thresholds._fields)
     macro = made["table"].query("`class` == 'macro'")
     assert set(zip(macro["annotator"], macro["folds"], strict=True)) == set(product(("network", "rules"), ("text", "layer")))
     held_out = made["held_out"]
@@ -214,10 +188,10 @@ def test_patterns_are_trained_and_read_again(monkeypatch, tmp_path):
     assert f1_score(held_out["label"], held_out["rules"], average="macro", zero_division=0) == pytest.approx(rules)
     (tmp_path / "network").write_bytes(b"x")
     with pytest.raises(AtlasError, match="not the network of maps"):
-        load_network(tmp_path / "network")
+        pt.load_network(tmp_path / "network")
     (tmp_path / "labels.csv").write_text("text,layer,head,label\nt-0,9,1,block\n")
     with pytest.raises(AtlasError, match=r"no map 9-1 of text t-0 in tiny \(3 layers of 4 heads\)"):
-        labelled_maps(*model, *files)
+        read(*model, *files)
 
 
 def test_a_block_is_told_from_a_band_along_the_diagonal():
@@ -226,10 +200,10 @@ def test_a_block_is_told_from_a_band_along_the_diagonal():
     block = (SEGMENT[:, None] == SEGMENT[None, :]) & ~SPECIAL
     maps = torch.stack([band, block]).float()
     maps = maps / maps.sum(-1, keepdim=True).clamp(min=1)
-    of_band, of_block = far_block(maps, SPECIAL, SEGMENT).tolist()
+    of_band, of_block = pt.far_block(maps, SPECIAL, SEGMENT).tolist()
     assert of_band == pytest.approx(0, abs=1e-6)
     assert of_block > 0.01
-    assert map_numbers(maps, SPECIAL, SEGMENT)[0, 2] > 0.3, "by the rules alone, the band is a block"
+    assert pt.map_numbers(maps, SPECIAL, SEGMENT)[0, 2] > 0.3, "by the rules alone, the band is a block"
 
 
 def test_figure1_draws_an_example_with_all_classes(monkeypatch):
@@ -241,8 +215,8 @@ def test_figure1_draws_an_example_with_all_classes(monkeypatch):
     pieces = {"tokens": ["t"] * 40, "input_ids": [1] * 40, "segment_ids": segment.tolist(), "word": word}
     examples = [Example(id=name, record=k, words=["a"], **pieces) for k, name in enumerate(kinds_of)]
     stacked = [torch.stack([weights for weights, *_ in of_example])[None].numpy() for of_example in maps.values()]
-    monkeypatch.setattr(patterns_module, "attention_maps", lambda *_: stacked)
-    table = drawn(None, replace(CARD, layers=1, heads=5), examples, MapNetwork(), RULES, "stsb")
+    monkeypatch.setattr(pt, "attention_maps", lambda *_: stacked)
+    table = pt.drawn(None, replace(CARD, layers=1, heads=5), examples, pt.MapNetwork(), RULES, "stsb")
     assert set(table["example"]) == {"all"}
     assert table["class"].unique().tolist() == list(CLASSES)
     assert table.groupby("class", sort=False)["head"].first().tolist() == [5, 4, 3, 2, 1]
@@ -256,22 +230,22 @@ TOKENS = np.array([True, False, False, False, True, False, False, True])
 
 def test_augmentation_keeps_a_map_that_nothing_changes():
     weights = np.random.default_rng(0).dirichlet(np.ones(8), size=8).astype(np.float32)
-    parts = parts_of(weights, TOKENS)
+    parts = pt.parts_of(weights, TOKENS)
     assert parts.stripes[:, ~TOKENS].max() == parts.rest[:, TOKENS].max() == parts.band[TOKENS].max() == 0
     # Above the mean of the words that are no neighbours.
     excess = (weights[1, 1:3] - weights[1, [3, 5, 6]].mean()).clip(0)
     assert (excess.max() > 0, parts.band[1, 1:].tolist()) == (True, pytest.approx(excess.tolist(), abs=1e-6))
     for kind in CLASSES:
-        changed = varied(parts, kind, np.random.default_rng(0))
+        changed = pt.varied(parts, kind, np.random.default_rng(0))
         assert (changed.rest <= parts.rest).all(), "what is not the pattern gets weaker"
         assert (changed.stripes <= parts.stripes).all()
-    same, _ = resized(parts, TOKENS, 8, np.random.default_rng(0))
+    same, _ = pt.resized(parts, TOKENS, 8, np.random.default_rng(0))
     assert same == pytest.approx(weights, abs=1e-6)
     # A narrower band has the same weight.
-    assert varied(parts, "diagonal", np.random.default_rng(0)).band.sum() == pytest.approx(parts.band.sum(), abs=1e-5)
+    assert pt.varied(parts, "diagonal", np.random.default_rng(0)).band.sum() == pytest.approx(parts.band.sum(), abs=1e-5)
     firsts = set()
     for seed in range(20):
-        moved, special = special_moved(np.arange(64).reshape(8, 8), TOKENS, np.random.default_rng(seed))
+        moved, special = pt.special_moved(np.arange(64).reshape(8, 8), TOKENS, np.random.default_rng(seed))
         # The others keep their order.
         assert moved[np.ix_(~special, ~special)].tolist() == np.arange(64).reshape(8, 8)[np.ix_(~TOKENS, ~TOKENS)].tolist()
         firsts.add(moved[special][0, special][0])
@@ -285,23 +259,25 @@ def test_augmented_maps_keep_their_class_and_get_other_lengths():
         for seed in range(40):
             generator = np.random.default_rng([place, seed])
             weights, special, _ = drawn_map(kind, 24, generator)
-            weights, special = augmented(weights.numpy(), special.numpy(), kind, generator)
+            weights, special = pt.augmented(weights.numpy(), special.numpy(), kind, generator)
             assert weights.sum(axis=1) == pytest.approx(1, abs=1e-5)
             assert (special.sum(), weights.shape) == (3, (len(special),) * 2)
             lengths.append(len(special))
-            numbers = map_numbers(torch.from_numpy(weights.copy()), torch.from_numpy(special.copy()), torch.zeros(len(special)))
-            classes.append(rule_labels(numbers[None].numpy(), RULES)[0])
+            numbers = pt.map_numbers(
+                torch.from_numpy(weights.copy()), torch.from_numpy(special.copy()), torch.zeros(len(special))
+            )
+            classes.append(pt.rule_labels(numbers[None].numpy(), RULES)[0])
         # Which segment a token is of is not kept, so that the rules see no blocks.
         expected = "heterogeneous" if kind == "block" else kind
         print(kind, np.mean(np.equal(classes, CLASSES.index(expected))))
         assert np.mean(np.equal(classes, CLASSES.index(expected))) >= 0.8, kind
-    assert SHORTEST <= min(lengths) < 16
-    assert 200 < max(lengths) <= LONGEST
+    assert pt.SHORTEST <= min(lengths) < 16
+    assert 200 < max(lengths) <= pt.LONGEST
 
 
 @pytest.mark.parametrize("n", [16, 48, 256])
 def test_the_rules_know_each_class_at_every_length_and_column(n):
-    recall = recall_of(lambda *one: rule_labels(map_numbers(*one)[None].numpy(), RULES)[0], n)
+    recall = recall_of(lambda *one: pt.rule_labels(pt.map_numbers(*one)[None].numpy(), RULES)[0], n)
     assert recall.min() >= 0.6, recall
     assert recall.mean() >= 0.9, recall
 
@@ -313,8 +289,8 @@ def test_a_faint_band_beside_a_strong_stripe_is_no_diagonal(n, band, spread, kin
     others, near = (~special / (n - 3)), np.eye(n, k=1) * ~special * ~special[:, None]
     weights = band * near + spread * others
     weights[:, n // 2] += 1 - weights.sum(axis=1)
-    numbers = map_numbers(torch.from_numpy(weights), torch.from_numpy(special), torch.zeros(n))
-    assert CLASSES[rule_labels(numbers[None].numpy(), RULES)[0]] == kind
+    numbers = pt.map_numbers(torch.from_numpy(weights), torch.from_numpy(special), torch.zeros(n))
+    assert CLASSES[pt.rule_labels(numbers[None].numpy(), RULES)[0]] == kind
 
 
 @pytest.mark.long
@@ -324,13 +300,13 @@ def test_the_network_of_the_labels_knows_each_class_at_every_length(tmp_path):
         entry = {"init": "pretrained", "seed": 0, "dtype": "float32"} | yaml.safe_load(stream)["models"]["minilm"]
     describe("minilm", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
     model = load_model(entry), read_card(tmp_path / "card.json"), WordPieces(tmp_path / "tokenizer.json")
-    examples, maps, table = labelled_maps(*model)
+    examples, maps, table = pt.labelled_maps(*model)
     labels = table["label"].to_numpy(np.intp)
-    pictures = training_pictures(maps, [special_tokens(example).numpy() for example in examples], labels, 40, 0)
-    network = train_network(pictures, labels.tolist(), 40, 0)
+    pictures = pt.training_pictures(maps, [pt.special_tokens(example).numpy() for example in examples], labels, 40, 0)
+    network = pt.train_network(pictures, labels.tolist(), 40, 0)
 
     def by_network(weights, special, _):
-        return classify(network, as_pictures(weights[None], special)).argmax()
+        return pt.classify(network, pt.as_pictures(weights[None], special)).argmax()
 
     recall = np.stack([recall_of(by_network, n) for n in (16, 24, 48, 96, 160, 256)])
     print(recall)

@@ -5,21 +5,8 @@ import pytest
 from scipy.stats import binom, false_discovery_control, norm
 from statsmodels.stats.multitest import multipletests
 
+from attention_atlas.stats import simultaneous as st
 from attention_atlas.stats.significance import against_null, p_of_intervals
-from attention_atlas.stats.simultaneous import (
-    adjusted_p,
-    corrected_p,
-    count_p,
-    enough_draws,
-    exchanged_differences,
-    largest_interval,
-    mean_deviations,
-    random_exchanges,
-    simultaneous_interval,
-    simultaneous_widths,
-    two_sided_p,
-    widths,
-)
 
 HEADS, DRAWS = 7, 199
 
@@ -37,7 +24,7 @@ def statistics(seed, effect=0.0):
 @pytest.mark.parametrize(("seed", "effect"), [(0, 0), (1, 9)])
 def test_p_values_and_intervals_are_those_of_a_loop_over_heads_and_draws(seed, effect):
     observed, null = statistics(seed, effect)
-    p, adjusted = two_sided_p(observed, null), adjusted_p(observed, null)
+    p, adjusted = st.two_sided_p(observed, null), st.adjusted_p(observed, null)
     spread = [np.sqrt(np.mean(np.square([observed[k], *null[k]]))) or 1.0 for k in range(HEADS)]
     size = [abs(observed[k]) / spread[k] for k in range(HEADS)]
     left, previous = set(range(HEADS)), 0.0
@@ -49,7 +36,7 @@ def test_p_values_and_intervals_are_those_of_a_loop_over_heads_and_draws(seed, e
         left.remove(head)
     assert adjusted[6] == 1, "a head that never changes anything"
     assert (adjusted[3] == 1 / (1 + DRAWS)) == (effect > 0), "the floor is that of one test"
-    low, high = simultaneous_interval(observed, null)
+    low, high = st.simultaneous_interval(observed, null)
     sizes = [max(abs(values[k]) / spread[k] for k in range(HEADS)) for values in (observed, *null.T)]
     half = sorted(sizes)[189] * np.where(np.arange(HEADS) == 6, 0, spread)  # the 190th of 200: ten are larger
     assert low == pytest.approx(observed - half)
@@ -60,8 +47,8 @@ def test_p_values_and_intervals_are_those_of_a_loop_over_heads_and_draws(seed, e
 
 def test_rounding_does_not_make_draws_smaller():
     observed, null = np.array([0.1 + 0.2]), np.array([[0.3, -0.3, 0.0]])
-    assert two_sided_p(observed, null) == adjusted_p(observed, null) == pytest.approx(0.75)
-    assert two_sided_p(np.array([1e-17]), np.array([[0.0, 1e-18, 0.0]])) == 1, "a difference by rounding alone"
+    assert st.two_sided_p(observed, null) == st.adjusted_p(observed, null) == pytest.approx(0.75)
+    assert st.two_sided_p(np.array([1e-17]), np.array([[0.0, 1e-18, 0.0]])) == 1, "a difference by rounding alone"
 
 
 def test_exchanged_differences_are_those_of_exchanged_rows():
@@ -71,8 +58,8 @@ def test_exchanged_differences_are_those_of_exchanged_rows():
     def ratio(sums):
         return sums[..., 0] / sums[..., 1]
 
-    differences = exchanged_differences(ratio, base, changed, 130, seed=5)
-    exchanges = np.concatenate(list(random_exchanges(10, 130, seed=5)))
+    differences = st.exchanged_differences(ratio, base, changed, 130, seed=5)
+    exchanges = np.concatenate(list(st.random_exchanges(10, 130, seed=5)))
     assert exchanges.mean() == pytest.approx(0.5, abs=0.05)
     for head, draw in np.ndindex(4, 130):
         exchanged = exchanges[draw][:, None] == 1
@@ -88,29 +75,29 @@ def test_the_p_of_a_count_is_that_of_draws_tested_one_by_one():
         sum((everything[head] >= everything[head, draw]).mean() < 0.05 for head in range(HEADS)) for draw in range(1, DRAWS + 1)
     ]
     slow = (1 + sum(count >= 2 for count in counts)) / (1 + DRAWS)
-    assert count_p(2, observed, null, 0.05) == pytest.approx(slow)
+    assert st.count_p(2, observed, null, 0.05) == pytest.approx(slow)
 
 
 @pytest.mark.parametrize(("method", "name"), [("holm", "holm"), ("bh", "fdr_bh")])
 def test_corrections_are_those_of_statsmodels_and_missing_where_they_cannot_reach_their_level(method, name):
     for tests in (1, 3, 30):
         p = np.round(np.random.default_rng(tests).beta(0.3, 1, tests), 2)
-        reference, enough = multipletests(p, method=name)[1], enough_draws(tests, 0.05)
+        reference, enough = multipletests(p, method=name)[1], st.enough_draws(tests, 0.05)
         assert enough == 100 * tests
         for smallest in (0.0, 1 / (1 + enough)):
-            assert corrected_p(p, method, smallest, 0.05) == pytest.approx(reference)
-        assert np.isnan(corrected_p(p, method, 1 / enough, 0.05)).all()
-    assert len(corrected_p([], method, 0.0, 0.05)) == 0
+            assert st.corrected_p(p, method, smallest, 0.05) == pytest.approx(reference)
+        assert np.isnan(st.corrected_p(p, method, 1 / enough, 0.05)).all()
+    assert len(st.corrected_p([], method, 0.0, 0.05)) == 0
 
 
 def test_a_value_beyond_the_width_is_one_that_the_test_rejects():
     deviations = np.random.default_rng(0).integers(-6, 7, (3, 199)).astype(float)
-    width = widths(deviations, 0.95)
+    width = st.widths(deviations, 0.95)
     for value in np.arange(0, 7.0):
-        assert ((two_sided_p(np.full(3, value), deviations) <= 0.05) == (value > width)).all()
+        assert ((st.two_sided_p(np.full(3, value), deviations) <= 0.05) == (value > width)).all()
     never = np.vstack([np.zeros(99), deviations[0, :99]])
-    assert widths(never, 0.9)[0] == simultaneous_widths(never, 0.9)[0] == 0, "a statistic that never changes"
-    assert np.isnan(widths(deviations[:, :18], 0.95)).all(), "too few draws"
+    assert st.widths(never, 0.9)[0] == st.simultaneous_widths(never, 0.9)[0] == 0, "a statistic that never changes"
+    assert np.isnan(st.widths(deviations[:, :18], 0.95)).all(), "too few draws"
 
 
 @pytest.mark.parametrize("data_sets", [150, pytest.param(2000, marks=pytest.mark.long)])
@@ -120,14 +107,14 @@ def test_extremes_are_covered_where_the_interval_of_the_one_that_is_seen_is_not(
     covered, above, naive, together, found = 0, 0, 0, 0, 0
     for data_set in range(data_sets):
         values = generator.normal(size=(25, 30))
-        means, deviations = values.mean(axis=0), mean_deviations(values, 200, data_set)
-        low, high = largest_interval(means, deviations, 0.95)
+        means, deviations = values.mean(axis=0), st.mean_deviations(values, 200, data_set)
+        low, high = st.largest_interval(means, deviations, 0.95)
         covered += low <= 0 <= high
         above += low > 0
-        naive += means.max() - widths(deviations, 0.95)[means.argmax()] <= 0
-        together += (np.abs(means) <= simultaneous_widths(deviations, 0.95)).all()
+        naive += means.max() - st.widths(deviations, 0.95)[means.argmax()] <= 0
+        together += (np.abs(means) <= st.simultaneous_widths(deviations, 0.95)).all()
         # A planted largest value is found.
-        found += largest_interval(means + 1.2 * (np.arange(30) == 7), deviations, 0.95)[0] > 0
+        found += st.largest_interval(means + 1.2 * (np.arange(30) == 7), deviations, 0.95)[0] > 0
     assert above <= binom.ppf(0.9995, data_sets, 0.05)
     assert min(covered, together) >= binom.ppf(0.0005, data_sets, 0.95)
     assert naive < 0.6 * data_sets, "the interval of the observed largest alone does not cover"
