@@ -72,22 +72,25 @@ def _by_measure(table: pd.DataFrame, column: str) -> dict[str, Any]:
     return table[table[column].fillna("") != ""].groupby("measure", sort=False)[column].first().to_dict()
 
 
-_ABLATED = (HEAD_ABLATION, EFFECT, "Ablation", "nats", "the model needs the head")
-_OF_WORDS: tuple[tuple[Any, ...], ...] = (
-    (RELATION_WEIGHTS, NORM, "Kobayashi et al. 2020", "difference of shares", "value norms single out the relation",
-     "norm_gain", "Accuracy on the head's first relation, by norm-weighted attention minus by attention weights",
-     "chosen_relation", ("relation_accuracy", "relation_margin"), ("value", ("ci_low", "ci_high"), "n", "q")),
-    (CAUSAL_EFFECTS, EFFECT, "Causal effect", "nats", "the model needs it more than other heads on these words",
-     "causal_effect", "Change in loss on words of the head's first relation minus matched words, minus placebo heads",
-     "chosen_relation", (), ("value", ("ci_low", "ci_high"), "n", "q")),
-    (*_ABLATED, "ablation_mean", "Change in loss on random words when the output of the head is its mean over the corpus",
-     "", ("ablation_zero",), ("mean", ("mean_low", "mean_high"))),
-    (*_ABLATED, "ablation_zero", "Change in loss on random words when the output of the head is 0",
-     "", ("ablation_mean",), ("zero", ("zero_low", "zero_high"))),
+_TESTED = ("value", ("ci_low", "ci_high"), "n", "q")
+_NEEDED = "the model needs the head"
+_OF_WORDS: tuple[tuple[str, str, tuple[Any, ...], Measure], ...] = (
+    (RELATION_WEIGHTS, NORM, _TESTED, Measure(
+        "norm_gain", "Accuracy on the head's first relation, by norm-weighted attention minus by attention weights",
+        "Kobayashi et al. 2020", "difference of shares", "value norms single out the relation", chance=0,
+        about="chosen_relation", shares=("relation_accuracy", "relation_margin"))),
+    (CAUSAL_EFFECTS, EFFECT, _TESTED, Measure(
+        "causal_effect", "Change in loss on words of the head's first relation minus matched words, minus placebo heads",
+        "Causal effect", "nats", "the model needs it more than other heads on these words", chance=0,
+        about="chosen_relation")),
+    (HEAD_ABLATION, EFFECT, ("mean", ("mean_low", "mean_high")), Measure(
+        "ablation_mean", "Change in loss on random words when the output of the head is its mean over the corpus",
+        "Ablation", "nats", _NEEDED, chance=0, shares=("ablation_zero",))),
+    (HEAD_ABLATION, EFFECT, ("zero", ("zero_low", "zero_high")), Measure(
+        "ablation_zero", "Change in loss on random words when the output of the head is 0",
+        "Ablation", "nats", _NEEDED, chance=0, shares=("ablation_mean",))),
 )  # fmt: skip
-"""Table, group, source, unit, meaning, name, title, `Measure.about` and `Measure.shares` of measures over words, and the
-columns of value, interval, number of words and q.
-"""
+"""Table, group, and columns (of value, interval, number of words and q) of measures over words."""
 
 
 def _weak(table: pd.DataFrame) -> str:
@@ -119,14 +122,14 @@ MEASURES = (
     *(
         Source(
             table,
-            where(name, *columns),
-            (Measure(name, title, item, unit, meaning, chance=0, about=about, shares=shares),),
+            where(measure.name, *columns),
+            (measure,),
             (*PLACE, columns[0], *columns[1], "n", *columns[3:], "note"),
             "words",
             Caution(table, ("language_model",), _weak) if group == EFFECT else None,
             group,
-            reasons=partial(_reason, name),
+            reasons=partial(_reason, measure.name),
         )
-        for table, group, item, unit, meaning, name, title, about, shares, columns in _OF_WORDS
+        for table, group, columns, measure in _OF_WORDS
     ),
 )
