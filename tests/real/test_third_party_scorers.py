@@ -137,10 +137,7 @@ def accuracy(rows: pd.DataFrame) -> float:
 
 @pytest.mark.parametrize(
     ("task", "file", "column", "corpus", "scorer"),
-    [
-        ("stsb", "STS-B", "score", "stsb-dev-whole", correlation),
-        ("qnli", "QNLI", "label", "qnli-second-half", accuracy),
-    ],
+    [("stsb", "STS-B", "score", "stsb-dev-whole", correlation), ("qnli", "QNLI", "label", "qnli-second-half", accuracy)],
 )
 def test_scipy_and_scikit_learn_give_the_scores_of_table_1(kovaleva2019, mirror, task, file, column, corpus, scorer):
     labels = glue_column(mirror / "glue" / file / "dev.tsv", column)

@@ -324,18 +324,8 @@ def test_most_relations_have_a_better_head(tables, signs, p, verdict, interval):
         ("table3_gains", "aligning ROOT raises", lambda v: gains(v / 100), (3, 0.5, -2)),
         ("table3_leads", "with ROOT aligned, .* beats distances", lambda v: leads(0.19, v / 100), (10, 0.5, -10)),
         ("coreference_claims", "on matching head words", lambda v: coreference_claims((52 + v) / 100), (13, 10, 5)),
-        (
-            "coreference_claims",
-            "close to the four sieves",
-            lambda v: coreference_claims((69 + v) / 100),
-            (-4, -10, -14),
-        ),
-        (
-            "gradient_claims",
-            "gradient of attention to",
-            lambda v: gradient_claims([v, 0.05, 0, 0], 0.02),
-            (0.07, 0.09, 0.4),
-        ),
+        ("coreference_claims", "close to the four sieves", lambda v: coreference_claims((69 + v) / 100), (-4, -10, -14)),
+        ("gradient_claims", "gradient of attention to", lambda v: gradient_claims([v, 0.05, 0, 0], 0.02), (0.07, 0.09, 0.4)),
         # An interval without 0 does not suffice: layers are compared with permutations.
         ("clustering_test", "heads of one layer", lambda v: clustering_test(v, 0.2 * (v == 0.06)), (0.1, 0.06, -0.05)),
     ],

@@ -9,12 +9,7 @@ from edge_examples import LABELS, edge_example, word_task
 from attention_atlas.corpora.layers import EdgeTarget
 from attention_atlas.errors import AtlasError
 from attention_atlas.studies.tenney2019.probing import pieces_of_targets
-from attention_atlas.studies.tenney2019.targets import (
-    control_labels,
-    piece_spans,
-    probed_cases,
-    task_targets,
-)
+from attention_atlas.studies.tenney2019.targets import control_labels, piece_spans, probed_cases, task_targets
 
 
 def test_spans_of_pieces_hold_the_pieces_of_their_words_and_no_others():

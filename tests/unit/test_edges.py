@@ -6,11 +6,7 @@ import zipfile
 import pytest
 from edge_records import read_edge_records
 
-from attention_atlas.corpora.edges import (
-    FORM_TASKS,
-    coin_flips,
-    constituent_label,
-)
+from attention_atlas.corpora.edges import FORM_TASKS, coin_flips, constituent_label
 from attention_atlas.errors import AtlasError
 
 TREE = """\

@@ -21,13 +21,7 @@ from attention_atlas.studies.michel2019 import effects
 from attention_atlas.studies.michel2019.effects import sentence_counts
 from attention_atlas.studies.stefanik2021.detection import mean_rows_of_heads
 from attention_atlas.studies.stefanik2021.head_measures import METRICS
-from attention_atlas.studies.stefanik2021.removal import (
-    REMOVED,
-    Removals,
-    ablation_rows,
-    exchanged_percent,
-    percent,
-)
+from attention_atlas.studies.stefanik2021.removal import REMOVED, Removals, ablation_rows, exchanged_percent, percent
 
 HEADS, EXAMPLES, DRAWS = 6, 40, 200
 PLANTED = 2

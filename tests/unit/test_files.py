@@ -12,14 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.files import (
-    raw_lines,
-    read_json,
-    read_lines,
-    whole_file,
-    whole_files,
-    write_text,
-)
+from attention_atlas.io.files import raw_lines, read_json, read_lines, whole_file, whole_files, write_text
 
 PACKERS = {"plain": bytes, "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
 

@@ -14,16 +14,7 @@ from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_parquet
 from attention_atlas.methods import masked_heads
-from attention_atlas.methods.head_measures import (
-    CLASSIFICATION,
-    CODE,
-    HEAD,
-    KEYS,
-    PAPER,
-    PER_BATCH,
-    SCRIPT,
-    TRANSLATION,
-)
+from attention_atlas.methods.head_measures import CLASSIFICATION, CODE, HEAD, KEYS, PAPER, PER_BATCH, SCRIPT, TRANSLATION
 from attention_atlas.methods.importance import Derivatives, importance, normalised, read_derivatives, unnormalised
 from attention_atlas.models.card import ModelCard
 from attention_atlas.models.head_weights import prune_heads as cut_heads

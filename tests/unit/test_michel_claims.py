@@ -7,17 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import binom, binomtest, t
 
-from attention_atlas.methods.head_measures import (
-    ALL,
-    CLASSIFICATION,
-    DEFINITIONS,
-    KEYS,
-    ONE,
-    OTHERS,
-    PAPER,
-    STEP,
-    TRANSLATION,
-)
+from attention_atlas.methods.head_measures import ALL, CLASSIFICATION, DEFINITIONS, KEYS, ONE, OTHERS, PAPER, STEP, TRANSLATION
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
 from attention_atlas.stats.intervals import expanded_level, predicted_difference
 from attention_atlas.studies.michel2019 import effects

@@ -10,12 +10,7 @@ from small_config import SMALL, changed
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.paths import (
-    limit_of,
-    shard_count,
-    shard_paths,
-    tokenised_by,
-)
+from attention_atlas.workflow.paths import limit_of, shard_count, shard_paths, tokenised_by
 from attention_atlas.workflow.requirements import raw_path
 
 

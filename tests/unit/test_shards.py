@@ -17,9 +17,7 @@ from attention_atlas.io.shards import new_shard, tensor_name
 FACTS = {"level": "tokens", "examples": []}
 # Lengths of the header of every remainder by 8 come from records and sizes of different numbers of digits.
 SHAPES = st.dictionaries(
-    st.integers(0, 200) | st.integers(99_999_990, 100_000_010),
-    st.lists(st.integers(0, 12), max_size=4).map(tuple),
-    max_size=6,
+    st.integers(0, 200) | st.integers(99_999_990, 100_000_010), st.lists(st.integers(0, 12), max_size=4).map(tuple), max_size=6
 )
 
 

@@ -17,14 +17,7 @@ from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED
 from attention_atlas.methods.surface import GROUPS, MEASURES, token_classes
 from attention_atlas.models.card import ModelCard
 from attention_atlas.studies.clark2019.claims import layer_claims
-from attention_atlas.studies.clark2019.surface import (
-    behaviours,
-    clusters,
-    layer_means,
-    permutation_p,
-    plane,
-    surface,
-)
+from attention_atlas.studies.clark2019.surface import behaviours, clusters, layer_means, permutation_p, plane, surface
 
 PAIR = ["[CLS]", "a", ",", "b", "[SEP]", "c", ".", "[SEP]"]
 SINGLE = ["[CLS]", "a", "b", "##.", "[SEP]"]

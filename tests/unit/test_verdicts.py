@@ -5,17 +5,7 @@ from math import nan
 
 import pytest
 
-from attention_atlas.published.compare import (
-    EXACT,
-    NO,
-    QUALITATIVE,
-    SETTING,
-    Claim,
-    Measured,
-    all_hold,
-    claim_frame,
-    verdict,
-)
+from attention_atlas.published.compare import EXACT, NO, QUALITATIVE, SETTING, Claim, Measured, all_hold, claim_frame, verdict
 from attention_atlas.published.values import Number, Published
 
 
