@@ -1,7 +1,5 @@
 """Jobs as a dry run of Snakemake prints them."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A copy of the workflow in a folder of its own, Snakemake on it, and a small sample run."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -9,8 +9,6 @@ What it cannot show: rounding, speed and memory of a real GPU, and operations th
 than the one that entered the mode are not watched.
 """
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -3,8 +3,6 @@
 Where code goes another way on a GPU, it goes the CPU's, so that files are the same, byte for byte.
 """
 
-from __future__ import annotations
-
 import importlib.abc
 import importlib.machinery
 import logging

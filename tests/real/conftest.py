@@ -1,7 +1,5 @@
 """Where real corpora and the laptop run are, or why a test cannot run."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec

@@ -5,8 +5,6 @@ answer is possible only where the two best ones are as close as that. A few text
 at symbols outside ASCII ("£3", "5°"), where BERT's tokenizer does not. They are counted, and not compared.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The laptop run tests the claims that were fixed before it was built, at the thresholds that were fixed then."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 from conftest import ROOT, built

@@ -1,7 +1,5 @@
 """Figure 5 of Clark et al. on the laptop run: its weights by transformers and numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from conftest import built

@@ -6,8 +6,6 @@ rounding, counts also differ where two words have the same weight in half precis
 nearly all of its attention to the previous word: other words' weights are often below 6e-8, the smallest half-precision number.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Edge-probing records from real corpora: counts, labels, and nothing misaligned."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

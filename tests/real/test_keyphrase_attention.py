@@ -1,7 +1,5 @@
 """Štefánik's study: attention that words receive by plain transformers and numpy, and the ranking of heads by scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The laptop run of Clark et al.: MiniLM on UD English EWT dev, WikiText-2, LitBank and GAP."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """The laptop run of Guan et al.: SQuAD questions to train on, XQuAD to evaluate, against what must hold on real text."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """The laptop run of Kovaleva et al.: STS-B, QNLI and the 473 FrameNet sentences, against what must hold on real text."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

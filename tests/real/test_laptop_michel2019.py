@@ -1,7 +1,5 @@
 """The laptop run of Michel et al.: a translation model trained on Multi30k, QNLI, against what must hold on real text."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

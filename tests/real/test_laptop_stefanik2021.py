@@ -1,7 +1,5 @@
 """The laptop run of Štefánik's study: keyphrases of scientific paragraphs, against what must hold on real text."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

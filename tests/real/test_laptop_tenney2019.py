@@ -1,7 +1,5 @@
 """The laptop run of Tenney et al.: probes on real treebanks, against what must hold on real text."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """A treebank of another language, from its file to Table 1 and the atlas; needs ATLAS_DATA (see the reason for skipping)."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ Nothing here is computed by this library: labels and references come from the co
 sacrebleu, seqeval, scikit-learn and scipy. Tables have six digits; no larger difference is expected.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """A real Slurm of one machine for the tests, started by a script that LOCAL_SLURM names (default ../shared/local-slurm)."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The workflow on a real Slurm gives the same files as on one machine."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Faults of jobs and nodes of a real Slurm: the run gets through them, with the files of an undisturbed run."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """Examples with targets, and hidden states from which a layer tells the label: small, and made from a seed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

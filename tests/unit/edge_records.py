@@ -1,7 +1,5 @@
 """Records of edge probing from a file, one after the other, as jobs build those of a sample."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

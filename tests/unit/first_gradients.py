@@ -1,7 +1,5 @@
 """Fine-tunings that end early: gradients of the first step, by how its batch is divided; a stop after some steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """Documents with tags, attention over them by chance, and answers of taggers, for tests of the keyphrase study."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

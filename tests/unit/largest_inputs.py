@@ -1,7 +1,5 @@
 """Inputs of every figure for 24 layers of 16 heads, all tasks and long names: study -> figure and case -> parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any

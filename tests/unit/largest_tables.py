@@ -1,7 +1,5 @@
 """Tables of the largest shape that figures are drawn from: 24 layers of 16 heads, all tasks, long names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

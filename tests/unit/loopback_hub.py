@@ -4,8 +4,6 @@ A repository is a folder `models/OWNER/NAME` or `datasets/OWNER/NAME` of files; 
 Processes use it by the environment of `Hub.environment`, as their hub, with a cache of their own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import http.server
 import json

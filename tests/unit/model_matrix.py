@@ -8,8 +8,6 @@ plan that multiplies by 1 changes nothing; masking a head zeroes its output and 
 causal if and only if they are a decoder's; and the maps that the workflow stores are those of each text alone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import inspect

@@ -1,7 +1,5 @@
 """The text of the files of rules, cut into rules."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

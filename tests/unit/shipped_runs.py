@@ -1,7 +1,5 @@
 """The shipped configuration for tests of what serves the Snakefile, and wildcards of its jobs."""
 
-from __future__ import annotations
-
 import copy
 import functools
 from typing import Any

@@ -1,7 +1,5 @@
 """Small configurations for tests, and the message for a wrong one."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Keys that registry entries of corpora have by default, for tests that build examples without a configuration."""
 
-from __future__ import annotations
-
 FILE_ORDER = {"order": "file", "seed": 0, "skip": 0}
 """Records in the order of the file (the default is a seeded random one)."""
 KEYPHRASES = {"stemmed": False, "document_names": []}

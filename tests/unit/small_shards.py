@@ -1,7 +1,5 @@
 """Small attention caches with random maps, for tests of what reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A tokenizer over letters and a few words, [CLS] A [SEP] B [SEP]: every word has pieces, nothing is downloaded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors

@@ -1,7 +1,5 @@
 """A small treebank with cached attention, for tests of what reads both."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

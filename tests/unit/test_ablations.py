@@ -1,7 +1,5 @@
 """Ablations by type: the right heads, sentences and answers, equal to one plain evaluation per row; spans, their scores."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from math import comb

@@ -1,7 +1,5 @@
 """Words and their pieces under four kinds of tokenizers, built here: the pieces of words are those of running text."""
 
-from __future__ import annotations
-
 import functools
 import tempfile
 

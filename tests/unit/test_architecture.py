@@ -1,7 +1,5 @@
 """Which part of the library may import which."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The attention cache: what is written is read, in single precision and over words; whatever is damaged or foreign is named."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The guard: every kind of difference between two results folders is reported, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """The configuration: files, inheritance, defaults, families, shapes of models, and its schema."""
 
-from __future__ import annotations
-
 import copy
 import json
 

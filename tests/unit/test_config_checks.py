@@ -1,7 +1,5 @@
 """The one sentence that each mistake in a configuration gets."""
 
-from __future__ import annotations
-
 import pytest
 from small_config import ABSENT, SHIPPED, SMALL, changed, sentence, with_family
 

@@ -1,7 +1,5 @@
 """What README and documentation name exists: commands, files, columns of the repository, and settings in examples."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

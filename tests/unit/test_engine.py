@@ -1,7 +1,5 @@
 """The engine on tiny random models, against eager attention, hooks on the models, loops and finite differences."""
 
-from __future__ import annotations
-
 import contextvars
 import weakref
 

@@ -1,7 +1,5 @@
 """Plans on tiny random models, against hooks on the models, loops and finite differences."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

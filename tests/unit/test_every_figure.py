@@ -1,7 +1,5 @@
 """Every figure of every study can be read when it is drawn from tables of the largest shape: text size, overlap, size."""
 
-from __future__ import annotations
-
 import pytest
 from largest_inputs import INPUTS
 from largest_tables import LABEL, MODEL, long_labels

@@ -1,7 +1,5 @@
 """Examples: from raw text and trees to what a model is fed, what is left out and why, one file per shard."""
 
-from __future__ import annotations
-
 import contextlib
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Extraction: maps of tiny models through the engine against one forward pass per example with eager attention."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

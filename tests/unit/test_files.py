@@ -1,7 +1,5 @@
 """Files are whole or not there; packed text is read as it is; every complaint names the file and the line."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """Fine-tuning by the Trainer: a tiny model learns, the checkpoint is whole and the same for the same seed."""
 
-from __future__ import annotations
-
 import json
 import logging
 

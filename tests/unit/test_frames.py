@@ -1,7 +1,5 @@
 """Frames: both sources, the paper's rules, and the scores of heads against loops over pairs."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Types, tables and figures of Guan et al. from made-up features and answers; inputs of their rules."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import numpy as np

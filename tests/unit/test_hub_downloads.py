@@ -1,7 +1,5 @@
 """A hub on the loopback address: what it does not give is named, and only jobs that download reach it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

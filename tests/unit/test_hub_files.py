@@ -1,7 +1,5 @@
 """Which commit of a hub repository is used, and where its files are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

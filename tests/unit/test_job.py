@@ -1,7 +1,5 @@
 """What surrounds every job: its log, how it ends, and how far a long loop is."""
 
-from __future__ import annotations
-
 import logging
 import re
 

@@ -1,7 +1,5 @@
 """Corpora whose licence has to be accepted first, and what runs say of them."""
 
-from __future__ import annotations
-
 import pytest
 from small_config import changed
 

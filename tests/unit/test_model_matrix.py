@@ -1,7 +1,5 @@
 """Every text model type of transformers is right, or is refused with a message."""
 
-from __future__ import annotations
-
 import pytest
 from model_matrix import PAGE, page, verdicts
 

@@ -1,7 +1,5 @@
 """Models by registry entry: their folders, the checks, and a message of one sentence for each fault."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

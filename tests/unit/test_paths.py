@@ -1,7 +1,5 @@
 """What a run reads: models, records, shards and their paths, and files that are not there."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Plans on probabilities made by hand: no model takes part."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The digest of a job's code: it changes with the meaning of what the script imports, and with nothing else."""
 
-from __future__ import annotations
-
 import ast
 import shutil
 import subprocess

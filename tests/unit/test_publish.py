@@ -1,7 +1,5 @@
 """Pages of a run for the site: text of a corpus only where its licence allows it, every artefact, no dead link."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Published numbers that follow from other published numbers, within the rounding of all of them: a check of the CSV files."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The tool of the rehearsal: what it keeps between starts, and what it says of a scoreboard; and the small models."""
 
-from __future__ import annotations
-
 import pytest
 from rules_text import ROOT
 

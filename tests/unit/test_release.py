@@ -1,7 +1,5 @@
 """What is written about a release in several places agrees: version, date and references."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The page of a run's results: counts of the scoreboard, claims with intervals, and the code that made them."""
 
-from __future__ import annotations
-
 import re
 import shutil
 

@@ -1,7 +1,5 @@
 """Samples of a corpus: the first records of one seeded order, whatever their number, the shards and the reader."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Pairs of segments: the authors' recipe with its faults against a slow second writing of it, and the clean recipe."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

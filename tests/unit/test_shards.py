@@ -1,7 +1,5 @@
 """Shards: the bytes that the safetensors library writes, in whatever order the arrays come; nothing is left of a failed one."""
 
-from __future__ import annotations
-
 import json
 import random
 

@@ -1,7 +1,5 @@
 """Marked functions of a toy study: their declarations, what an edit reruns, and what the job reads and writes."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

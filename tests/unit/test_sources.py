@@ -1,7 +1,5 @@
 """Where corpora come from: the mirror, a pinned address and the hub, without any network."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Claims, comparison, figures and inputs of Štefánik's study: each claim can hold, not hold, stay undecided."""
 
-from __future__ import annotations
-
 from math import nan
 
 import numpy as np

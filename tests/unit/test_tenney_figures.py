@@ -1,7 +1,5 @@
 """What the figures of Tenney et al. plot, on tables of the largest shape."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

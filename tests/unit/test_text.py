@@ -1,7 +1,5 @@
 """Plain text as documents: what parts them, what is a paragraph, whether a document was closed; and parallel text."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

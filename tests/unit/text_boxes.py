@@ -3,8 +3,6 @@
 Boxes are taken while the file is written: what `savefig` cuts or moves counts as it stands in the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple

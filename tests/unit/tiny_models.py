@@ -4,8 +4,6 @@ All have `HEADS` heads per layer and `LAYERS` layers (ALBERT has 4 from 2 groups
 larger than usual, so that attention is far from uniform and differences show.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Fixtures of the tests that run Snakemake."""
 
-from __future__ import annotations
-
 import functools
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What users do with a run that is built, in whole or in part: make a page of the built part, publish it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Models of a folder: the atlas of a decoder with causal attention, without [CLS] and [SEP]."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

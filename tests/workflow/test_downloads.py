@@ -1,7 +1,5 @@
 """A model and a data set of a hub on the loopback address in the workflow: what makes jobs run again, and what does not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """What a dry run shows where files are missing or a run names less, and that bad configuration is one clear sentence."""
 
-from __future__ import annotations
-
 from small_config import give_model
 
 from attention_atlas.workflow.config import read_configuration

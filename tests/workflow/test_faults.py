@@ -1,7 +1,5 @@
 """Faults while the workflow runs: after each a plain restart completes, with the files of an undisturbed run."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

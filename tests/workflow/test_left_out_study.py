@@ -1,7 +1,5 @@
 """Each study can be left out, declaration, rules and code: everything else can still be planned."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

@@ -1,7 +1,5 @@
 """The workflow as a module of another one: with a configuration that changes its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A study is added by new files only: tests/workflow/new_study, the example that docs/contributing/study.md walks through."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from pathlib import Path

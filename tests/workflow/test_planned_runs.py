@@ -1,7 +1,5 @@
 """The jobs that Snakemake plans for each run: every artefact, with all that it is declared to need, and its rehearsal."""
 
-from __future__ import annotations
-
 import functools
 import sys
 from collections import Counter

@@ -1,7 +1,5 @@
 """The sample run from start to end, smaller, and what happens afterwards: nothing, or only what has to."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The documentation site: it builds strictly, shows every artefact and setting, and loads nothing from another host."""
 
-from __future__ import annotations
-
 import base64
 import subprocess
 import sys

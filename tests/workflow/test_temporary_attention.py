@@ -1,7 +1,5 @@
 """A run that does not keep its attention maps: they go after their last reader, and the tables are the same."""
 
-from __future__ import annotations
-
 import pytest
 from workspaces import SMALL, small_run
 

@@ -1,7 +1,5 @@
 """Jobs that were stopped in a second run: what was made from their earlier files is not taken for up to date."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

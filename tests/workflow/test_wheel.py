@@ -1,7 +1,5 @@
 """The library from a wheel: in a fresh environment that does not see the checkout, and from another directory."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
