@@ -8,17 +8,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_matrix import text_types, tiny_model
-from pretend_gpu import PretendGpu
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
 
 from attention_atlas.attention.cache import read_attention, to_words
-from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.attention.engine import DECODER_SELF, ENCODER_SELF, attention_shape, install, self_attention
 from attention_atlas.corpora.examples import Example, write_examples
 from attention_atlas.errors import AtlasError
-from attention_atlas.models import devices
 from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.devices import DEVICE_VARIABLE, pick_device
 from attention_atlas.models.extraction import attention_maps, batch_by_length, each_example, extract_shard
 from attention_atlas.models.loading import text_part
 
@@ -180,31 +176,3 @@ def test_texts_that_read_their_padding_do_not_share_a_batch():
     together = attention_maps(model, PLAIN, pad=1)
     for one in PLAIN:
         np.testing.assert_array_equal(together[one.record], attention_maps(model, [one], pad=1)[one.record])
-
-
-@pytest.mark.parametrize(
-    ("wanted", "gpu", "expected"),
-    [(None, False, "cpu"), ("auto", True, "cuda"), ("cpu", True, "cpu"), ("cuda", False, "sees no GPU"), ("tpu", False, "use")],
-)
-def test_the_device_is_that_of_the_configuration(monkeypatch, wanted, gpu, expected):
-    monkeypatch.delenv(DEVICE_VARIABLE, raising=False)
-    if wanted:
-        monkeypatch.setenv(DEVICE_VARIABLE, wanted)
-    monkeypatch.setattr(devices, "gpu_here", lambda: gpu)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpu)
-    if expected in ("cpu", "cuda"):
-        assert pick_device() == expected
-    else:
-        with pytest.raises(AtlasError, match=expected):
-            pick_device()
-
-
-def test_maps_and_divergence_on_a_gpu_are_those_of_the_cpu():
-    model = installed("bert")
-    here = attention_maps(model, EXAMPLES, PAD, "words")
-    with PretendGpu():
-        there = attention_maps(model.to("cuda"), EXAMPLES, PAD, "words")
-        maps = here[3].reshape(-1, *here[3].shape[2:])
-        assert np.allclose(head_divergence(maps, 0.001, device="cuda"), head_divergence(maps, 0.001), atol=1e-4)
-    for record, maps in here.items():
-        assert np.allclose(maps.astype(float), there[record].astype(float), atol=5e-4)
