@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 
 Maps = npt.NDArray[np.float32]
@@ -35,6 +36,13 @@ def folder_of(study: str) -> Callable[[], Path]:
 
 STUDIES = ("guan2020", "kovaleva2019", "michel2019", "tenney2019", "stefanik2021")
 guan2020, kovaleva2019, michel2019, tenney2019, stefanik2021 = map(folder_of, STUDIES)
+
+
+@pytest.fixture
+def table(request: pytest.FixtureRequest) -> Callable[[str], pd.DataFrame]:
+    """From a name to the table of the laptop run of the study in the name of the test file."""
+    folder = built(request.path.stem.removeprefix("test_laptop_"))
+    return lambda name: pd.read_csv(folder / f"{name}.tsv", sep="\t")
 
 
 @pytest.fixture(scope="session")

@@ -1,16 +1,10 @@
 """The laptop run of Clark et al.: MiniLM on UD English EWT dev, WikiText-2, LitBank and GAP."""
 
-import pandas as pd
 import pytest
 
 from attention_atlas.corpora.conll2012 import conll2012_records
 from attention_atlas.corpora.marked_text import gap_records
 from attention_atlas.corpora.word_vectors import read_vector_file
-
-
-@pytest.fixture
-def table(laptop):
-    return lambda name: pd.read_csv(laptop / "clark2019" / f"{name}.tsv", sep="\t")
 
 
 def test_the_whole_treebank_is_scored(table):

@@ -1,7 +1,6 @@
 """The laptop run of Michel et al.: a translation model trained on Multi30k, QNLI, against what must hold on real text."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from conftest import ROOT
 from scipy.stats import pearsonr, spearmanr
@@ -9,11 +8,6 @@ from scipy.stats import pearsonr, spearmanr
 from attention_atlas.corpora.text import parallel_records
 from attention_atlas.studies.michel2019.tables import curve_of, mean_score
 from attention_atlas.workflow.config import read_configuration
-
-
-@pytest.fixture
-def table(michel2019):
-    return lambda name: pd.read_csv(michel2019 / f"{name}.tsv", sep="\t")
 
 
 def test_real_translations_are_read(mirror):

@@ -1,13 +1,5 @@
 """The laptop run of Štefánik's study: keyphrases of scientific paragraphs, against what must hold on real text."""
 
-import pandas as pd
-import pytest
-
-
-@pytest.fixture
-def table(stefanik2021):
-    return lambda name: pd.read_csv(stefanik2021 / f"{name}.tsv", sep="\t")
-
 
 def test_attention_detects_and_all_heads_do_better_than_one(table):
     ranking, detectors = table("head_ranking"), table("detection/detectors").set_index("detector")["auc"]

@@ -1,16 +1,9 @@
 """The laptop run of Tenney et al.: probes on real treebanks, against what must hold on real text."""
 
 import numpy as np
-import pandas as pd
-import pytest
 from conftest import ROOT
 
 from attention_atlas.workflow.config import read_configuration
-
-
-@pytest.fixture
-def table(tenney2019):
-    return lambda name: pd.read_csv(tenney2019 / f"{name}.tsv", sep="\t")
 
 
 def test_the_registry_names_the_files_that_are_there(mirror):
