@@ -121,6 +121,7 @@ def test_accuracies_are_tested_by_mcnemar(answers):
         assert row.p == pytest.approx(min(1.0, mcnemar(table, exact=True).pvalue))
         assert row.n == 90
     assert (rows["p_adjusted"] >= rows["p"]).all()
+    assert (rows["p_adjusted"] > rows["p"])[rows["p"] < 0.5].all()
 
 
 def test_the_best_head_of_a_layer_is_found_and_measured_on_other_examples(answers):
