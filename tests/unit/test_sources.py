@@ -18,9 +18,10 @@ import requests
 import sacrebleu.utils
 from sacrebleu import DATASETS
 
-from attention_atlas.corpora.sources import MIRROR_VARIABLE, fetch, hub_rows
+from attention_atlas.corpora.sources import fetch, hub_rows
 from attention_atlas.corpora.text import parallel_records
 from attention_atlas.errors import AtlasError
+from attention_atlas.io.hub_files import MIRROR_VARIABLE
 
 TEXT = b"One sentence.\nAnother one.\n" * 200
 DIGEST = hashlib.sha256(TEXT).hexdigest()

@@ -22,17 +22,7 @@ from statistics import fmean
 from string import whitespace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from attention_atlas.corpora.conll2012 import (
-    GOLD_FILES,
-    PREDICATE,
-    Document,
-    Span,
-    column_files,
-    conll2012_records,
-    sentence_parse,
-    sentence_starts,
-    tagged_spans,
-)
+from attention_atlas.corpora import conll2012
 from attention_atlas.corpora.conllu import (
     Proposition,
     SeveralRootsError,
@@ -79,7 +69,7 @@ def edges_records(
     edge_tasks: Sequence[str],
     companion: str | Path | None = None,
     part: str = "all",
-    files: str = GOLD_FILES,
+    files: str = conll2012.GOLD_FILES,
 ) -> Iterator[Callable[[], EdgeRecord]]:
     """Yield functions that build the records of a corpus, with the targets of some tasks, including records without targets.
 
@@ -95,8 +85,8 @@ def edges_records(
         "propositions": (partial(_of_tree, build) for build in proposition_builders(raw)),
         "conll2012": (
             partial(_of_document, document, number, *bounds)
-            for document in conll2012_records(raw, files)
-            for number, bounds in enumerate(sentence_starts(document))
+            for document in conll2012.conll2012_records(raw, files)
+            for number, bounds in enumerate(conll2012.sentence_starts(document))
         ),
         "entities": _entity_sentences(Path(raw)),
         "semeval": _relation_sentences(Path(raw)),
@@ -166,7 +156,7 @@ def _argument(below: Sequence[Sequence[int]], predicate: int, head: int) -> Word
     return (head - 1, head) if span[0] < predicate <= span[1] else span
 
 
-def _of_document(document: Document, number: int, start: int, stop: int, tasks: Sequence[str]) -> EdgeRecord:
+def _of_document(document: conll2012.Document, number: int, start: int, stop: int, tasks: Sequence[str]) -> EdgeRecord:
     """A sentence of a document with the columns of CoNLL-2012; a missing layer yields no targets.
 
     Parts of speech are leaves of a parse, as in the published code: a sentence without one has none. OntoNotes writes a
@@ -177,7 +167,7 @@ def _of_document(document: Document, number: int, start: int, stop: int, tasks: 
     parsed = bool(document.parses[number]) and _NO_PARSE not in tags and _NO_PARSE not in words
     inside = partial(_inside, start=start, stop=stop)
     # Generators: parsing takes long.
-    trees = (sentence_parse(document, k) for k in [number] if parsed)
+    trees = (conll2012.sentence_parse(document, k) for k in [number] if parsed)
     targets: dict[str, Iterable[EdgeTarget]] = {
         "pos": _tag_targets(tags if parsed else (), unknown="_"),
         "constituents": (target for tree in trees for target in constituent_targets(tree)),
@@ -188,7 +178,7 @@ def _of_document(document: Document, number: int, start: int, stop: int, tasks: 
     return EdgeRecord(f"{document.id}-{number + 1}", words, _of_tasks(targets, tasks), document.id)
 
 
-def _inside(spans: Iterable[Span], start: int, stop: int) -> list[tuple[WordSpan, str]]:
+def _inside(spans: Iterable[conll2012.Span], start: int, stop: int) -> list[tuple[WordSpan, str]]:
     """Spans within a sentence, relative to its first word."""
     return [((s.start - start, s.stop - start), s.label) for s in spans if start <= s.start and s.stop <= stop]
 
@@ -200,9 +190,9 @@ def _entities(entities: Iterable[tuple[WordSpan, str]]) -> Iterator[EdgeTarget]:
 def _arguments(propositions: Iterable[Iterable[tuple[WordSpan, str]]]) -> Iterator[EdgeTarget]:
     """Predicate and argument, for all arguments of all predicates; the predicate itself is not an argument."""
     for spans in propositions:
-        predicates = [span for span, label in spans if label == PREDICATE]
+        predicates = [span for span, label in spans if label == conll2012.PREDICATE]
         for span, label in spans:
-            if predicates and label != PREDICATE:
+            if predicates and label != conll2012.PREDICATE:
                 yield EdgeTarget(predicates[0], span, (label,), "roles")
 
 
@@ -217,7 +207,7 @@ _TAG = re.compile(r"[BI]-\S+")
 def _entity_sentences(raw: Path) -> Iterator[_Build]:
     """Sentences with nested entities in LitBank's format: a word a line with columns of B- and I- tags, then a blank line."""
     # LitBank's repository also has files with the same names for events.
-    for name, lines in column_files(raw, files="*.tsv", below="entities"):
+    for name, lines in conll2012.column_files(raw, files="*.tsv", below="entities"):
         place, words, columns = 0, [], []
         for number, line in [*lines, (0, b"")]:
             word, *tags = columns_of(decoded(line, f"{name}:{number}").rstrip("\r\n")) or [""]
@@ -232,7 +222,8 @@ def _entity_sentences(raw: Path) -> Iterator[_Build]:
             elif words:
                 place += 1
                 base = name.rsplit("/", 1)[-1].rsplit(":", 1)[-1]
-                spans = sorted(span for column in zip_longest(*columns, fillvalue="O") for span in tagged_spans(column))
+                by_column = map(conll2012.tagged_spans, zip_longest(*columns, fillvalue="O"))
+                spans = sorted(chain.from_iterable(by_column))
                 targets = tuple(_entities(_inside(spans, 0, len(words))))
                 yield partial(_for_any, EdgeRecord(f"{base}-{place}", tuple(words), targets, base))
                 words, columns = [], []

@@ -194,8 +194,7 @@ class ExampleBuilder:
     def example(self, name: str, words: Sequence[str], spaces: Sequence[bool] = (), **gold: Any) -> Example | Dropped:
         """An example with one text, of words and the spaces before them (by rule if empty); `gold`: fields of `Example`."""
         spelled = self.pieces.pieces(words, spaces)
-        empty = [word for word, ids in zip(words, spelled, strict=True) if not ids]
-        if empty:
+        if empty := [word for word, ids in zip(words, spelled, strict=True) if not ids]:
             return Dropped(name, "word without tokens", repr(empty[0]))
         example = self.assembled(name, [spelled], words, **gold)
         if len(example.input_ids) > self.bound:

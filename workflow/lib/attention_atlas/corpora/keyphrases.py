@@ -83,8 +83,7 @@ def keyphrases_records(
 def _from_files(path: Path, stemmed: bool) -> Iterator[KeyphraseDocument]:
     contents = dict(packed_files(path, lambda names: [name for name in names if name.endswith(_READ)]))
     files = {PurePosixPath(name): name for name in without_mac_files(path, contents)}
-    abstracts = [file for file in files if file.suffix == _ABSTRACT]
-    if abstracts:
+    if abstracts := [file for file in files if file.suffix == _ABSTRACT]:
         documents = {file.with_suffix(""): [file, file.with_suffix(_UNCONTROLLED)] for file in abstracts}
     else:
         places = [file.parent.parent / file.stem for file in files if (file.parent.name, file.suffix) in _KINDS]
@@ -168,8 +167,7 @@ def document_example(builder: ExampleBuilder, document: KeyphraseDocument) -> Ex
         return Dropped(document.id, "no keyphrases")
     sizes = [len(ids) for ids in builder.pieces.pieces(document.words, document.spaces)]
     # Symbols that the tokenizer drops must not cause the whole document to be dropped.
-    unread = {place for place, size in enumerate(sizes) if not size}
-    if unread:
+    if unread := {place for place, size in enumerate(sizes) if not size}:
         _log.info("%s: %d words have no tokens and are skipped", document.id, len(unread))
         document, sizes = without_words(document, unread), list(filter(None, sizes))
     if not sizes:

@@ -51,8 +51,7 @@ def gap_records(path: str | Path) -> Iterator[Passage]:
     """Yield the passages of a tab-separated file with the columns `COLUMNS`; quotation marks are ordinary text."""
     rows = ((number, line.split("\t")) for number, line in read_lines(path) if line.strip())
     _, header = next(rows, (1, []))
-    absent = [name for name in COLUMNS[:-1] if name not in header]
-    if absent:
+    if absent := [name for name in COLUMNS[:-1] if name not in header]:
         raise AtlasError(f"{path}:1: the column '{absent[0]}' is missing. Found: {', '.join(header)}.")
     for number, row in rows:
         if len(row) != len(header):

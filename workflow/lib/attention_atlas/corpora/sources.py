@@ -24,17 +24,8 @@ import pandas as pd
 from attention_atlas.corpora.conll2012 import COREFERENCE_FILES, column_files
 from attention_atlas.corpora.text import parallel_records
 from attention_atlas.errors import AtlasError, first_line
+from attention_atlas.io import hub_files
 from attention_atlas.io.files import DAMAGED, open_binary, sha256, whole_file
-from attention_atlas.io.hub_files import (
-    DATASETS,
-    MIRROR_VARIABLE,
-    at_hand,
-    check_placed_files,
-    in_mirror,
-    is_placed,
-    placed_commit,
-    resolved_commit,
-)
 from attention_atlas.io.messages import progress, redacted
 from attention_atlas.io.tables import write_table
 
@@ -71,7 +62,7 @@ def fetch(
 
 def _from_file(source: Mapping[str, Any], target: str | Path) -> None:
     """Copy a file from the mirror or download it, after checking its checksum."""
-    mirror_file = in_mirror(source)
+    mirror_file = hub_files.in_mirror(source)
     file = mirror_file if mirror_file is not None and mirror_file.is_file() else _download(source, mirror_file)
     try:
         if "content_sha256" in source:
@@ -134,7 +125,7 @@ def _download(source: Mapping[str, Any], mirror_file: Path | None) -> Path:
             where = f", and there is no {mirror_file}" if mirror_file else ""
             raise AtlasError(
                 f"{source['url']}: could not be downloaded ({type(error).__name__}){where}. Without a network, put the file "
-                f"under data_mirror (or {MIRROR_VARIABLE}) as {source.get('mirror', Path(source['url']).name)}."
+                f"under data_mirror (or {hub_files.MIRROR_VARIABLE}) as {source.get('mirror', Path(source['url']).name)}."
             ) from error
         raise AtlasError(
             f"{source['url']}: wrong checksum: expected sha256 {source.get('sha256')}, but the download has a different one. "
@@ -174,7 +165,7 @@ def _draw(source: Mapping[str, Any], target: Path, as_rows: bool, order: str, se
     Rows are written as one JSON object per line, or their texts as one paragraph per line, with a blank line after each.
     """
     name, column = source["hub"], source["column"]
-    commit = source["revision"] or placed_commit(Path(name))
+    commit = source["revision"] or hub_files.placed_commit(Path(name))
     origins: list[dict[str, Any]] = []
     with whole_file(target) as part, part.open("w", encoding="utf-8", newline="\n") as stream:
         for row in progress(_rows(source, order, seed), total=source["rows"], label=name):
@@ -205,7 +196,7 @@ def _rows(source: Mapping[str, Any], order: str, seed: int) -> Iterator[dict[str
         raise AtlasError(
             f"data set {name}: could not be read ({type(error).__name__}: {redacted(first_line(error, 200))}). Check "
             "repository, revision, config and split, or start again; without a network put the repository's files under "
-            f"data_mirror (or {MIRROR_VARIABLE}) as hub/datasets/{name}, or use a source of kind path."
+            f"data_mirror (or {hub_files.MIRROR_VARIABLE}) as hub/datasets/{name}, or use a source of kind path."
         ) from error
 
 
@@ -238,13 +229,13 @@ def hub_rows(source: Mapping[str, Any], order: str, seed: int) -> Any:
 
 def _at_commit(source: Mapping[str, Any]) -> dict[str, Any]:
     """A source of kind hub with the folder of the user's files, or with its commit."""
-    if is_placed(DATASETS, source):
-        folder = at_hand(DATASETS, source)
+    if hub_files.is_placed(hub_files.DATASETS, source):
+        folder = hub_files.at_hand(hub_files.DATASETS, source)
         assert folder is not None
-        check_placed_files(folder)
+        hub_files.check_placed_files(folder)
         _log.info("taken from the folder %s", folder)
         return {**source, "hub": str(folder), "revision": None}
-    return {**source, "revision": resolved_commit(DATASETS, source)}
+    return {**source, "revision": hub_files.resolved_commit(hub_files.DATASETS, source)}
 
 
 def write_test_sets(source: Mapping[str, Any], target: str | Path) -> None:

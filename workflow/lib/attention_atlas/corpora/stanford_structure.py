@@ -50,7 +50,6 @@ LAST_WORD_HEADS = frozenset(
 STACKED_PREPOSITIONS = frozenset("according to,prior to,as of,as to,as for,out of".split(","))
 """Pairs in which the second word heads a prepositional phrase inside that of the first."""
 
-
 _BECOME_PREP = frozenset({"obl", "nmod", "advmod", "acl", "advcl", "xcomp", "ccomp", "appos", "amod", "compound"})
 _LEFT_OF_PREPOSITION = frozenset({"advmod", "cc", "punct", "discourse", "obl:unmarked", "obl:npmod", "obl:tmod"})
 _STAY_WITH_NOUN = frozenset({"case", "det", "amod", "nmod", "nummod", "compound", "flat", "fixed", "acl", "appos"})
@@ -265,8 +264,7 @@ def _prepositions(d: Draft, noun: int) -> list[int]:
 def _prepositional_phrases(d: Draft) -> None:
     for noun in range(1, d.size + 1):
         if prepositions := _prepositions(d, noun):
-            label = "pcomp" if d.upos(noun) in _CLAUSE_COMPLEMENTS else "pobj"
-            _put_below(d, noun, prepositions, label)
+            _put_below(d, noun, prepositions, "pcomp" if d.upos(noun) in _CLAUSE_COMPLEMENTS else "pobj")
 
 
 def _prepositions_before_clauses(d: Draft) -> None:
@@ -292,9 +290,8 @@ def _put_below(d: Draft, inner: int, prepositions: list[int], label: str) -> Non
     place = d.main(inner)
     bottom = d.inner.get(prepositions[-1], prepositions[-1])
     if top < inner:
-        before = [
-            k for k in d.kids(inner) if k < top and (d.relations[k] in _LEFT_OF_PREPOSITION or d.main(k) in ("cc", "advmod"))
-        ]
+        left = [k for k in d.kids(inner) if k < top]
+        before = [k for k in left if d.relations[k] in _LEFT_OF_PREPOSITION or d.main(k) in ("cc", "advmod")]
         opened = any(d.main(k) == "punct" for k in before)
         after = [k for k in d.kids(inner, "punct") if k > inner] if opened else []
         d.move([*before, *after], top)

@@ -212,9 +212,8 @@ def _head_child(node: Constituents) -> int:
 
 def _noun_child(labels: list[str]) -> int:
     # Children from a comma, a preposition or a clause onwards are modifiers; the head precedes them.
-    stop = next(
-        (k for k, label in enumerate(labels) if k and label in (",", ":", "PP", "SBAR", "S", "VP", "-LRB-", "CC")), None
-    )
+    modifiers = (k for k, label in enumerate(labels) if k and label in (",", ":", "PP", "SBAR", "S", "VP", "-LRB-", "CC"))
+    stop = next(modifiers, None)
     core = range(stop if stop is not None else len(labels))
     possessive = len(labels) > 1 and labels[-1] == "POS" and stop is None
     # A phrase directly after a name is the rest of the name: (NP (NNP Mr.) (NP (NNP James) (NNP Novak))).
@@ -223,7 +222,6 @@ def _noun_child(labels: list[str]) -> int:
     if nouns:
         return nouns[-1]
     for wanted in (_PHRASES, ("PRP", "PRP$", "WP", "EX"), ("$", "CD", "QP", "JJ", "JJS", "RB"), ("DT", "WDT")):
-        matching = [k for k in core if labels[k] in wanted]
-        if matching:
+        if matching := [k for k in core if labels[k] in wanted]:
             return matching[0] if wanted is _PHRASES else matching[-1]
     return core[-1]

@@ -108,8 +108,7 @@ def static_vectors(
     # Scaled like published vectors, so that the same learning rate suits both.
     reduced /= np.float32(reduced[chosen].std() / 0.4)
     vectors = np.vstack([np.zeros((1, count), np.float32), reduced])
-    label = f"static input embeddings of {model}, {count} dimensions"
-    return WordVectors(label, names, vectors)
+    return WordVectors(f"static input embeddings of {model}, {count} dimensions", names, vectors)
 
 
 def vector_file(paths: Sequence[str | Path]) -> Callable[[Collection[str]], WordVectors]:
