@@ -98,19 +98,15 @@ def fetch(kind: str, source: Mapping[str, Any], needed: Collection[str]) -> Path
     try:
         from huggingface_hub import snapshot_download
 
-        return Path(
-            snapshot_download(
-                str(source["hub"]), repo_type=kind.removesuffix("s"), revision=commit, allow_patterns=list(needed)
-            )
-        )
+        files: dict[str, Any] = {"repo_type": kind.removesuffix("s"), "revision": commit, "allow_patterns": list(needed)}
+        return Path(snapshot_download(str(source["hub"]), **files))
     except Exception as error:  # the hub client raises a dozen kinds
         raise refusal(kind, source, error) from error
 
 
 def resolved_commit(kind: str, source: Mapping[str, Any]) -> str:
     """The commit of a source of kind hub; the hub is asked if `commit_of` does not know it, and its cache keeps the answer."""
-    commit = commit_of(kind, source)
-    if commit:
+    if commit := commit_of(kind, source):
         return commit
     try:
         from huggingface_hub import HfApi

@@ -91,7 +91,6 @@ def read_table(path: str | Path, columns: list[str] | None = None, separator: st
 
 def with_columns(frame: pd.DataFrame, columns: Sequence[str], name: str | Path) -> pd.DataFrame:
     """The frame; raises an AtlasError with the name of the table if it lacks a column."""
-    absent = [column for column in columns if column not in frame.columns]
-    if absent:
+    if absent := [column for column in columns if column not in frame.columns]:
         raise AtlasError(f"{name}: the column '{absent[0]}' is missing. Found: {', '.join(frame.columns)}.")
     return frame

@@ -81,8 +81,7 @@ def distance_features(maps: npt.NDArray[np.floating], cells: npt.NDArray[np.intp
     n = len(cells)
     members = np.zeros((n * n, len(FEATURES)), np.float32)
     members[np.arange(n * n), cells.ravel()] = 1
-    flat = widened(maps).reshape(-1, n * n)
-    sums = (flat @ members).astype(np.float64) / n
+    sums = (widened(maps).reshape(-1, n * n) @ members).astype(np.float64) / n
     return sums.reshape(*maps.shape[:-2], len(FEATURES))
 
 

@@ -11,7 +11,6 @@ from attention_atlas.errors import AtlasError
 if TYPE_CHECKING:
     from torch import Tensor
 
-
 DEVICE_VARIABLE = "ATLAS_DEVICE"
 
 

@@ -31,7 +31,6 @@ from attention_atlas.models.loading import check_loss, in_evaluation, initialise
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-
 CHOSEN, TO_MASK, TO_RANDOM = 0.15, 0.8, 0.1
 """Share of the tokens that have a loss, and shares of these that become [MASK] and a random token."""
 

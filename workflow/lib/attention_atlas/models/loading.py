@@ -203,7 +203,6 @@ def initialised(kind: Any, entry: Mapping[str, Any], seeded: bool = True, **opti
     folder = locate(entry)
     settings = configuration(folder, **options)
     dtype = getattr(torch, entry["dtype"]) if entry["dtype"] != "auto" else settings.dtype or torch.float32
-
     reported = {"local_files_only": True, "output_loading_info": True, "ignore_mismatched_sizes": True}
     known = None
     if entry["init"] != "random":
@@ -367,8 +366,7 @@ def check_loss(loss: torch.Tensor, when: str, remedy: str) -> None:
 def check_weights(model: torch.nn.Module, where: str, remedy: str) -> None:
     """Check that all weights of a model are finite."""
     weights = dict(model.named_parameters())
-    infinite = [name for name, values in weights.items() if not values.isfinite().all()]
-    if infinite:
+    if infinite := [name for name, values in weights.items() if not values.isfinite().all()]:
         raise AtlasError(
             f"{where}: {len(infinite)} of {len(weights)} weights are not finite ({first_names(infinite)}). {remedy}."
         )
@@ -405,8 +403,7 @@ def new_parts(model: PreTrainedModel, loading_info: Mapping[str, Any], folder: P
             "layers in config.json, rename the weights, or fetch the checkpoint with its index again."
         )
     numberless = {_NUMBER.sub("#", name.removeprefix(base)) for name in names}
-    further = [name for name in unexpected if _NUMBER.sub("#", name) in numberless]
-    if further:
+    if further := [name for name in unexpected if _NUMBER.sub("#", name) in numberless]:
         raise AtlasError(
             f"{folder}: the checkpoint has {len(further)} weights of layers that config.json does not have "
             f"({first_names(further)}). Correct the number of layers there."

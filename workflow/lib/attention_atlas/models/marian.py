@@ -39,9 +39,8 @@ FILES = ("tokenizer.json", "tokenizer_config.json", "config.json")
 
 def is_marian(folder: Path) -> bool:
     """Whether a model's folder has these files, and no tokenizer of the tokenizers library."""
-    return (
-        all((folder / name).is_file() for name in (SOURCE, TARGET, _VOCABULARY)) and not (folder / "tokenizer.json").is_file()
-    )
+    present = all((folder / name).is_file() for name in (SOURCE, TARGET, _VOCABULARY))
+    return present and not (folder / "tokenizer.json").is_file()
 
 
 def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
@@ -50,8 +49,7 @@ def marian_tokenizer(folder: Path, pieces: str = SOURCE) -> Tokenizer:
     vocabulary = _vocabulary(folder / _VOCABULARY)
     proto = _sentencepiece(folder / pieces)
     scores = {piece.piece: piece.score for piece in proto.pieces if piece.type in (_NORMAL, _USER)}
-    lost = sum(piece not in vocabulary for piece in scores)
-    if lost:
+    if lost := sum(piece not in vocabulary for piece in scores):
         _log.warning("%s: %d subwords have no entry in %s and become unknown tokens", folder / pieces, lost, _VOCABULARY)
     # Subwords of the other language keep their ids; a text gets one only for characters that this language lacks.
     entries = [(piece, scores.get(piece, _UNLIKELY)) for piece in vocabulary]
@@ -71,10 +69,9 @@ def end_texts(tokenizer: Tokenizer) -> None:
     """Let a tokenizer add the end-of-sentence token to every text."""
     from tokenizers import processors
 
+    texts = {"single": f"$A {END}", "pair": f"$A {END} $B {END}"}
     end = (END, tokenizer.token_to_id(END))
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"$A {END}", pair=f"$A {END} $B {END}", special_tokens=[end]
-    )
+    tokenizer.post_processor = processors.TemplateProcessing(**texts, special_tokens=[end])
 
 
 def _vocabulary(path: Path) -> dict[str, int]:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedModel
 
-
 _log = logging.getLogger(__name__)
 UNCOUNTED = -100  # label of tokens that are excluded from the loss
 load_classifier = functools.partial(load_trained, task="labels")
@@ -272,8 +271,7 @@ def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], piec
         _log.warning("%d translations are truncated to the model's %d positions", overlong, positions)
     rows = [torch.tensor(piece_ids[:positions], device=model.device) for piece_ids in pieces]
     labels = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=UNCOUNTED)
-    previous_pieces = decoder_inputs(model, labels)
-    logits = model(**inputs, decoder_input_ids=previous_pieces, use_cache=False).logits.float()
+    logits = model(**inputs, decoder_input_ids=decoder_inputs(model, labels), use_cache=False).logits.float()
     return torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=UNCOUNTED, reduction="sum")
 
 
