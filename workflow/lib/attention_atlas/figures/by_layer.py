@@ -48,9 +48,8 @@ def draw_by_layer(
         for key, drawn in present:
             points = published[published[column] == key].sort_values("layer")
             axes.plot(points["layer"], points["value"], **PUBLISHED | {"color": drawn.colour}, linestyle=":", linewidth=0.8)
-    axes.set_xlim(0.4, layers + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=min(layers, 12)))
-    axes.set(xlabel=LAYER, ylabel="")
+    axes.set(xlabel=LAYER, ylabel="", xlim=(0.4, layers + 0.6))
 
 
 def draw_range(axes: Axes, heads: pd.DataFrame, value: str) -> None:

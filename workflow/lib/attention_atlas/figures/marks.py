@@ -57,8 +57,7 @@ def draw_attention_lines(
         safe = plain(word)
         axes.text(LEFT - 0.02, heights[position], safe, ha="right", va="center", fontsize=size, **text_style)
         axes.text(RIGHT + 0.02, heights[position], safe, ha="left", va="center", fontsize=size, **text_style)
-    axes.set_xlim(0, 1)
-    axes.set_ylim(-0.7, n - 0.3)
+    axes.set(xlim=(0, 1), ylim=(-0.7, n - 0.3))
     axes.axis("off")
 
 
@@ -68,13 +67,7 @@ def shortened(word: str, longest: int = 14) -> str:
 
 
 def draw_head_grid(
-    axes: Axes,
-    frame: pd.DataFrame,
-    value: str,
-    colours: str,
-    low: float,
-    high: float,
-    marked: Sequence[tuple[int, int]] = (),
+    axes: Axes, frame: pd.DataFrame, value: str, colours: str, low: float, high: float, marked: Sequence[tuple[int, int]] = ()
 ) -> QuadMesh:
     """Draw a value for every head, layer 1 at the top; returns the cells, for a colour bar.
 
@@ -137,8 +130,7 @@ def label_points(
     assert figure is not None
     figure.draw_without_rendering()
     scale = figure.dpi / 72
-    everything = points if marks is None else marks
-    corners = axes.transData.transform(everything)
+    corners = axes.transData.transform(points if marks is None else marks)
     # [box, (left, bottom)] and [box, (right, top)] of what is drawn already.
     taken_low, taken_high = corners - radius * scale, corners + radius * scale
     inside = axes.get_window_extent()

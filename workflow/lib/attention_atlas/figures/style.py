@@ -27,7 +27,6 @@ from attention_atlas.io.tables import RunLabel, write_table
 
 matplotlib.use("Agg")
 
-
 # Okabe & Ito (2008): distinguishable under the common kinds of colour blindness.
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, YELLOW, BLACK = "#CC79A7", "#56B4E9", "#F0E442", "#000000"
@@ -89,8 +88,7 @@ def page_figure(rows: int, columns: int, width: float, height: float, **subplots
     """A figure of panels of a size in inches, limited to a page, and its axes [row, column]."""
     use_style()
     size = (min(width, PAGE), min(height, TALLEST - 0.5))
-    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, **subplots)
-    return figure, axes
+    return plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, **subplots)
 
 
 def panels(width: float, height: float, count: int = 2) -> tuple[Figure, Any]:

@@ -92,8 +92,7 @@ class Tables:
             raise AtlasError(f"published values: '{cell.column}' is neither a column nor mean(), sum(), max() or min() of one.")
         aggregate, column = match[1], match[2] or match[3]
         interval_columns = [f"{cell.interval}_low", f"{cell.interval}_high"] if cell.interval else []
-        absent = [name for name in (column, *interval_columns, *([cell.n] if cell.n else [])) if name not in rows]
-        if absent:
+        if absent := [name for name in (column, *interval_columns, *([cell.n] if cell.n else [])) if name not in rows]:
             raise NotMeasured(f"no column {absent[0]} in {cell.artefact}.tsv")
         if rows[column].isna().all():
             raise NotMeasured("this run has no value for it")

@@ -106,8 +106,7 @@ def load_published(study: str) -> dict[str, Published]:
         if earlier is not None:
             if value.id != next(reversed(values)):
                 raise AtlasError(f"{path}:{line}: the rows of id {value.id} must be consecutive.")
-            differing = [name for name in _OF_VALUE if getattr(value, name) != getattr(earlier, name)]
-            if differing:
+            if differing := [name for name in _OF_VALUE if getattr(value, name) != getattr(earlier, name)]:
                 raise AtlasError(f"{path}:{line}: {differing[0]} differs from that of the other rows of {value.id}.")
             value = replace(value, numbers=earlier.numbers + value.numbers)
         values[value.id] = value
@@ -204,8 +203,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Number of the line and cells of each row, as texts."""
     with path.open(encoding="utf-8", newline="") as handle:
         reader = csv.DictReader(handle, restval="")
-        absent = set(COLUMNS) - set(reader.fieldnames or [])
-        if absent:
+        if absent := set(COLUMNS) - set(reader.fieldnames or []):
             raise AtlasError(f"{path}:1: the column '{min(absent)}' is missing.")
         for row in reader:
             if None in row:
