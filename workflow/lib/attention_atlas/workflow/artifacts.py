@@ -45,8 +45,7 @@ def listed_artifacts(config: Config, run: str) -> list[ListedArtifact]:
         if study.id not in config["runs"][run]:
             continue
         for artifact in study.artifacts:
-            absent = [key for key in artifact.needs if not named["runs"][run][study.id].get(key)]
-            if absent:
+            if absent := [key for key in artifact.needs if not named["runs"][run][study.id].get(key)]:
                 reason = f"The run names no {' and no '.join(absent)} (runs.{run}.{study.id})."
             elif is_built(config, run, study, artifact):
                 reason = ""
@@ -109,7 +108,6 @@ class Targets:
         """Report missing resources, one line each: as an error, or as a warning if the artefacts that need them are skipped."""
         if not missing:
             return
-
         needed = [one for one in missing if not may_be_skipped(self.config, one)]
         listed = "\n".join(f"- {text}" for _, text in described(needed or missing))
         if needed:
@@ -135,9 +133,8 @@ def page_links(config: Config, run: str, study: Study, name: str) -> Links:
         return []
     tables = [file for file in artifact.files if file.endswith(".tsv")]
     links = [(f"TSV: {file}", _relative(file, name)) for file in tables]
-    links += [
-        (f"{artifact.number}: {file}", _relative(file, name)) for file in artifact.files if file.endswith((".svg", ".pdf"))
-    ]
+    drawings = [file for file in artifact.files if file.endswith((".svg", ".pdf"))]
+    links += [(f"{artifact.number}: {file}", _relative(file, name)) for file in drawings]
     built = (each for each in study.artifacts if _COMPARISON in each.files)
     if name != _COMPARISON and any(is_part_of(config, run, study, each) for each in built):
         links.append((f"Comparison with the paper{'s' if study.overview else ''}", _relative(_COMPARISON, name)))

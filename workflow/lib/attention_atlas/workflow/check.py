@@ -23,19 +23,9 @@ from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import json_object, raw_lines
 from attention_atlas.io.hub_files import MIRROR_VARIABLE
 from attention_atlas.models.card import packaged_folder
+from attention_atlas.workflow import requirements
 from attention_atlas.workflow.config import environment, merged, read_configuration, resolve
 from attention_atlas.workflow.paths import FOLDER_READERS, Config, limit_of, local_files
-from attention_atlas.workflow.requirements import (
-    CORPUS,
-    MISSING,
-    PRESENT,
-    STATES,
-    WRONG,
-    described,
-    may_be_skipped,
-    needed_resources,
-    without_missing,
-)
 from attention_atlas.workflow.shared_inputs import bytes_of_maps, disk_space
 from attention_atlas.workflow.study import artifacts_of
 
@@ -51,20 +41,23 @@ _MINE = "mine"
 
 def check_run(config: Config, run: str) -> tuple[str, bool]:
     """What a run needs, as text that begins with a summary, and whether the run can be built as it is."""
-    needed = needed_resources(config, without_missing(config), artifacts_of(config, [run]))
+    needed = requirements.needed_resources(config, requirements.without_missing(config), artifacts_of(config, [run]))
     for one in needed:
-        if one.kind == CORPUS and one.state == PRESENT:
+        if one.kind == requirements.CORPUS and one.state == requirements.PRESENT:
             count, limit = limit_of(config, run, one.name), limit_of(config, run, one.name, counted=False)
             if fault := fault_of(config, one.name):
-                one.state, one.problem = WRONG, fault.removesuffix(".")
+                one.state, one.problem = requirements.WRONG, fault.removesuffix(".")
             elif count < limit:
                 one.problem = f"{one.place}: {count:,} records, but its limit is {limit:,}"
     written = sum(path.stat().st_size for path in Path("results", run, "attention").rglob("*.safetensors"))
     disk, enough = disk_space(config, max(0.0, bytes_of_maps(config) - written))
-    failed = any(one.state == WRONG or (one.state == MISSING and not may_be_skipped(config, one)) for one in needed)
-    texts = sorted(described(needed), key=lambda text: STATES.index(text[0]))
+    failed = any(
+        one.state == requirements.WRONG or (one.state == requirements.MISSING and not requirements.may_be_skipped(config, one))
+        for one in needed
+    )
+    texts = sorted(requirements.described(needed), key=lambda text: requirements.STATES.index(text[0]))
     counts = Counter(state for state, _ in texts)
-    good, listed = enough and not failed, ", ".join(f"{counts[state]} {state}" for state in STATES)
+    good, listed = enough and not failed, ", ".join(f"{counts[state]} {state}" for state in requirements.STATES)
     lines = [f"Run {run} {'can' if good else 'cannot'} be built: {listed}."]
     skipped, lacks = (len({name for one in needed for name in getattr(one, key)}) for key in ("skipped", "lacks"))
     if skipped or lacks:

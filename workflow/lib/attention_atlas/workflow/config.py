@@ -101,9 +101,8 @@ def environment(config: Mapping[str, Any]) -> dict[str, str]:
     fifth of a training step of MiniLM.
     """
     kept = {"MALLOC_MMAP_THRESHOLD_": str(1 << 30), "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
-    return (
-        kept | {DEVICE_VARIABLE: config["device"]} | ({MIRROR_VARIABLE: config["data_mirror"]} if config["data_mirror"] else {})
-    )
+    mirror = {MIRROR_VARIABLE: config["data_mirror"]} if config["data_mirror"] else {}
+    return kept | {DEVICE_VARIABLE: config["device"]} | mirror
 
 
 def _accept_licences(config: dict[str, Any]) -> None:

@@ -27,8 +27,7 @@ def job(snakemake: Any, downloads: bool = False) -> Iterator[logging.Logger]:
     damaged input is renamed, so that a restart makes it again.
     """
     threads = str(getattr(snakemake, "threads", 1) or 1)
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = threads
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), threads)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     if not downloads:
         # Also where the libraries are imported already.

@@ -36,11 +36,7 @@ _DATA_SUFFIXES = {".yaml", ".tsv", ".json", ".css", ".html"}
 
 
 def script_digest(
-    script: str,
-    *resources: str,
-    modules: tuple[str, ...] = (),
-    library: Path = _LIBRARY,
-    scripts: Path = _SCRIPTS,
+    script: str, *resources: str, modules: tuple[str, ...] = (), library: Path = _LIBRARY, scripts: Path = _SCRIPTS
 ) -> str:
     """Twelve hex digits that change if an edit of `script`, or of a library module that it needs, can change its result.
 

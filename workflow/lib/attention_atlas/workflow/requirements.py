@@ -227,9 +227,8 @@ def described(needed: Iterable[Requirement]) -> list[tuple[str, str]]:
     texts = []
     for (state, *_), group in by_place.items():
         text = replace(group[0], name=", ".join(one.name for one in group)).sentence
-        skipped, lacks, needed_by = (
-            [name for one in group for name in getattr(one, key)] for key in ("skipped", "lacks", "needed_by")
-        )
+        keys = ("skipped", "lacks", "needed_by")
+        skipped, lacks, needed_by = ([name for one in group for name in getattr(one, key)] for key in keys)
         uses = {"Skipped": skipped, "Built without it": lacks, "Needed by": [] if skipped or lacks else needed_by}
         texts.append((state, " ".join([text, *(f"{what}: {by_study(names)}." for what, names in uses.items() if names)])))
     return texts

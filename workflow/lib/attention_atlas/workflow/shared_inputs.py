@@ -16,16 +16,7 @@ from attention_atlas.corpora.records import reader_module
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.hub_files import is_commit, reference_of
 from attention_atlas.models.devices import gpu_here
-from attention_atlas.workflow.paths import (
-    Config,
-    base_of,
-    card_path,
-    companions_of,
-    is_fine_tuned,
-    limit_of,
-    shard_paths,
-    study_runs,
-)
+from attention_atlas.workflow import paths
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.requirements import missing_requirements, raw_path
 from attention_atlas.workflow.study import extracted, studies
@@ -46,13 +37,13 @@ NOT_IN_EXAMPLES = {
 
 
 class SharedInputs:
-    def __init__(self, config: Config):
+    def __init__(self, config: paths.Config):
         self.config = config
 
     def described_models(self) -> list[str]:
         """Models from whose files their cards are made."""
         made = self.untrained_models()
-        return sorted(name for name in self.config["models"] if not is_fine_tuned(self.config, name) and name not in made)
+        return sorted(name for name in self.config["models"] if not paths.is_fine_tuned(self.config, name) and name not in made)
 
     def untrained_models(self) -> list[str]:
         return [name for name, entry in self.config["models"].items() if "untrained" in entry["source"]]
@@ -70,8 +61,8 @@ class SharedInputs:
         the card that has the checksum of its weights.
         """
         entry = self.config["models"][model]
-        weights = {key: entry[key] for key in WEIGHTS_KEYS if key in entry} | {"card": card_path(run, model)}
-        if is_fine_tuned(self.config, model):
+        weights = {key: entry[key] for key in WEIGHTS_KEYS if key in entry} | {"card": paths.card_path(run, model)}
+        if paths.is_fine_tuned(self.config, model):
             weights["source"] = {"path": f"results/{run}/models/{model}/checkpoint"}
             # The entry's init says which weights training starts from.
             weights["init"] = "pretrained"
@@ -79,7 +70,7 @@ class SharedInputs:
             weights["source"] = {"path": f"results/{run}/models/{model}/untrained"}
         if "hub" in entry["source"] and not is_commit(reference_of(entry["source"])):
             # All jobs use the commit that describe_model fetched.
-            weights["source"] = entry["source"] | {"card": card_path(run, model)}
+            weights["source"] = entry["source"] | {"card": paths.card_path(run, model)}
         return weights
 
     def model_entry(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -97,7 +88,7 @@ class SharedInputs:
     def vocabulary_files(self, wildcards: Wildcards) -> list[str]:
         """The parallel text from which the vocabulary of an untrained model is learnt."""
         corpus = self.config["models"][wildcards.model]["source"]["untrained"]["corpus"]
-        return [raw_path(self.config, wildcards.run, name) for name in (corpus, *companions_of(self.config, corpus))]
+        return [raw_path(self.config, wildcards.run, name) for name in (corpus, *paths.companions_of(self.config, corpus))]
 
     def untrained_settings(self, wildcards: Wildcards) -> dict[str, Any]:
         """Shape of an untrained model, and languages and records of the corpus for its vocabulary."""
@@ -106,15 +97,15 @@ class SharedInputs:
         corpus = self.config["corpora"][source["corpus"]]
         shape = {key: entry[key] for key in ("layers", "heads")}
         shape |= {key: corpus[key] for key in ("languages", "order", "seed", "skip")}
-        return source | shape | {"records": limit_of(self.config, wildcards.run, source["corpus"])}
+        return source | shape | {"records": paths.limit_of(self.config, wildcards.run, source["corpus"])}
 
     def base_card(self, wildcards: Wildcards) -> str:
-        return card_path(wildcards.run, base_of(self.config, wildcards.model))
+        return paths.card_path(wildcards.run, paths.base_of(self.config, wildcards.model))
 
     def base_entry(self, wildcards: Wildcards) -> dict[str, Any]:
         """Where fine-tuning starts from: the weights of the base model, or random weights."""
         entry = self.config["models"][wildcards.model]
-        base = self.weights_entry(wildcards.run, base_of(self.config, wildcards.model))
+        base = self.weights_entry(wildcards.run, paths.base_of(self.config, wildcards.model))
         return base if entry["init"] == "pretrained" else base | {"init": entry["init"], "seed": entry["seed"]}
 
     def training_settings(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -125,10 +116,10 @@ class SharedInputs:
 
     def training_examples(self, wildcards: Wildcards) -> list[str]:
         corpus = self.training_settings(wildcards)["corpus"]
-        return shard_paths(self.config, wildcards.run, wildcards.model, corpus, "examples", "parquet")
+        return paths.shard_paths(self.config, wildcards.run, wildcards.model, corpus, "examples", "parquet")
 
     def training_limit(self, wildcards: Wildcards) -> int:
-        return limit_of(self.config, wildcards.run, self.training_settings(wildcards)["corpus"])
+        return paths.limit_of(self.config, wildcards.run, self.training_settings(wildcards)["corpus"])
 
     def of_corpus(self, key: str) -> Parameter:
         return lambda wildcards: self.config["corpora"][wildcards.corpus][key]
@@ -138,7 +129,7 @@ class SharedInputs:
 
     def companion_files(self, wildcards: Wildcards) -> list[str]:
         """The treebank of a coreference corpus, or the translations of a parallel corpus, if the corpus names one."""
-        return [raw_path(self.config, wildcards.run, name) for name in companions_of(self.config, wildcards.corpus)]
+        return [raw_path(self.config, wildcards.run, name) for name in paths.companions_of(self.config, wildcards.corpus)]
 
     def order_of_rows(self, wildcards: Wildcards) -> dict[str, Any]:
         """Order and seed for sampling rows of a hub data set; empty for files that are downloaded completely."""
@@ -158,7 +149,7 @@ class SharedInputs:
         return int(wildcards.shard) * int(self.config["corpora"][wildcards.corpus]["shard"])
 
     def examples_in_path(self, wildcards: Wildcards) -> list[str]:
-        return shard_paths(self.config, wildcards.run, wildcards.model, wildcards.corpus, "examples", "parquet")
+        return paths.shard_paths(self.config, wildcards.run, wildcards.model, wildcards.corpus, "examples", "parquet")
 
     def path_resources(self, runtime: int) -> dict[str, Resource | int]:
         """Of a job that runs the model in the path on the corpus in the path, or trains it, for at most so many minutes."""
@@ -171,7 +162,7 @@ class SharedInputs:
         return {"mem_mb": megabytes, **at_first(runtime=runtime), "gpu": gpus(self.config)}
 
     def corpus_limit(self, wildcards: Wildcards) -> int:
-        return limit_of(self.config, wildcards.run, wildcards.corpus)
+        return paths.limit_of(self.config, wildcards.run, wildcards.corpus)
 
 
 Resource = Callable[[Any, int], int]  # function of the wildcards and the number of the attempt
@@ -190,7 +181,7 @@ def at_first(**numbers: int) -> dict[str, Resource]:
     return {name: of_attempt(number) for name, number in numbers.items()}
 
 
-def gpus(config: Config) -> int:
+def gpus(config: paths.Config) -> int:
     """GPUs of a job that runs a model: one if the configuration requests a GPU, or this machine has one."""
     wanted = config["device"]
     return int(wanted == "cuda" or (wanted == "auto" and gpu_here()))
@@ -217,17 +208,17 @@ def map_megabytes(model: Mapping[str, Any], tokens: int, records: int, stored: f
     return _PROCESS + int(data / _MIB)
 
 
-def caches(config: Config) -> dict[tuple[str, str, str], int]:
+def caches(config: paths.Config) -> dict[tuple[str, str, str], int]:
     """(run, model, corpus) -> records, of all cached attention of the target runs."""
     records: dict[tuple[str, str, str], int] = {}
     for study in studies():
-        for run in study_runs(config, study):
+        for run in paths.study_runs(config, study):
             for model, corpus, count in extracted(config, run, study):
                 records[run, model, corpus] = max(count, records.get((run, model, corpus), 0))
     return records
 
 
-def bytes_of_maps(config: Config, written: Iterable[tuple[str, str, str]] | None = None) -> float:
+def bytes_of_maps(config: paths.Config, written: Iterable[tuple[str, str, str]] | None = None) -> float:
     """Bytes of the maps that will be written, or of all, of texts of their corpora's mean length, or else of the longest."""
     records, size = caches(config), 0.0
     for place in records if written is None else records.keys() & set(written):
@@ -236,7 +227,7 @@ def bytes_of_maps(config: Config, written: Iterable[tuple[str, str, str]] | None
     return size
 
 
-def disk_space(config: Config, needed: float) -> tuple[str, bool]:
+def disk_space(config: paths.Config, needed: float) -> tuple[str, bool]:
     """A sentence on the bytes of maps to extract and the free disk of the results, and whether that is enough."""
     place = Path("results").absolute()
     while not place.exists():

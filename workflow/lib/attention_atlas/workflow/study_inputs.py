@@ -261,9 +261,8 @@ class StudyInputs(SharedInputs):
         parameter -> setting (nested keys with dots).
         """
         function = f"{self.study.id}.{call}"
-        values = {
-            parameter: self.of_run(key) for parameter, key in (dict(zip(settings, settings, strict=True)) | renamed).items()
-        }
+        keys = dict(zip(settings, settings, strict=True)) | renamed
+        values = {parameter: self.of_run(key) for parameter, key in keys.items()}
         return {"call": function, **values, "code": script_digest("run.py", *resources, modules=(full_name(function),))}
 
     def of_run(self, name: str) -> Parameter:
