@@ -269,9 +269,8 @@ def noop_claims(table: pd.DataFrame) -> Iterator[Claim]:
     if table.empty:
         return
     statistic = "attention to [SEP] of the best head of {}, from words without the relation, in %"
-    parts = [
-        claim_of(row, "", "", statistic.format(row["relation"]), MOSTLY, True, percent=True) for _, row in table.iterrows()
-    ]
+    rows = (row for _, row in table.iterrows())
+    parts = [claim_of(row, "", "", statistic.format(row["relation"]), MOSTLY, True, percent=True) for row in rows]
     shares = ", ".join(f"{row.relation} {100 * row.value:.1f} ({100 * row.applying:.1f})" for row in table.itertuples())
     statement = (
         "where their function does not apply, heads mostly attend to [SEP]: in the best heads for "

@@ -144,8 +144,7 @@ def _targets(surface: pd.DataFrame) -> pd.DataFrame:
 
 
 def _count(table: pd.DataFrame) -> str:
-    heads = len(table[["layer", "head"]].drop_duplicates())
-    return f"n = {int(table['n'].max())} segments, {heads} heads"
+    return f"n = {int(table['n'].max())} segments, {len(table[['layer', 'head']].drop_duplicates())} heads"
 
 
 @figure(
@@ -171,9 +170,7 @@ def figure3(gradients: pd.DataFrame) -> DrawnFigure:
     for axes, (masking, measure, title, quantity) in zip(grid.flat, _GRADIENTS, strict=True):
         panel_rows = table[(table["masking"] == masking) & (table["measure"] == measure)]
         draw_by_layer(axes, panel_rows, _SERIES, "target", "value")
-        axes.set_title(title)
-        axes.set_ylabel(quantity)
-        axes.set_yscale("log")
+        axes.set(title=title, ylabel=quantity, yscale="log")
     for axes in grid[0]:
         axes.set_xlabel("")
     handles = layer_legend([target for key, target in _SERIES if (table["target"] == key).any()])
@@ -212,9 +209,8 @@ def figure4(surface: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFigure
     handles = layer_legend([style.ENTROPY], published=PUBLISHED_MODEL)
     for handle in handles[:3]:
         handle.set_color(style.BLACK)
-    handles.append(
-        Line2D([], [], color=style.GREY, linestyle="--", linewidth=1.0, label=f"uniform attention ({uniform:.2f} nats)")
-    )
+    label = f"uniform attention ({uniform:.2f} nats)"
+    handles.append(Line2D([], [], color=style.GREY, linestyle="--", linewidth=1.0, label=label))
     drawn.legend(handles=handles, loc="outside lower center", ncols=4)
     return DrawnFigure(drawn, table, _count(table))
 

@@ -117,13 +117,7 @@ def figure2(head_type_plane: pd.DataFrame, head_type_agreement: pd.DataFrame, he
     return DrawnFigure(drawn, plane, note)
 
 
-@figure(
-    id="figure3",
-    number="Figure 3",
-    title="Types of heads by layer",
-    reads=("head_types",),
-    labels=("questions",),
-)
+@figure(id="figure3", number="Figure 3", title="Types of heads by layer", reads=("head_types",), labels=("questions",))
 def figure3(head_types: pd.DataFrame) -> DrawnFigure:
     """How many heads of each type every layer has (Guan et al. 2020, Figure 3). The legend gives the share of each type beside
     the published one, of BERT-large fine-tuned on SQuAD. Clusters are named by the assignment with the largest total fit over
@@ -143,10 +137,9 @@ def figure3(head_types: pd.DataFrame) -> DrawnFigure:
         share = f"{counts[name].sum() / counts.to_numpy().sum():.1%}".replace("%", " %")
         printed = f", published {100 * published[f'share_{name}']:.1f} %" if f"share_{name}" in published else ""
         handles.append(Patch(facecolor=COLOURS[name], label=f"{TITLES[name]}: {share}{printed}"))
-    axes.set(xlabel=style.LAYER, ylabel="Heads")
+    axes.set(xlabel=style.LAYER, ylabel="Heads", xlim=(0.4, len(counts) + 0.6))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=12))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlim(0.4, len(counts) + 0.6)
     drawn.legend(handles=handles, loc="outside lower center", ncols=2)
     note = f"n = {head_types['n'].iloc[0]} questions, {int(counts.to_numpy().sum())} heads"
     return DrawnFigure(drawn, by_layer, note)

@@ -69,8 +69,7 @@ def table1(stability: pd.DataFrame) -> Table:
     names = {"pairwise": "Pairwise", "consistent_in_all": "In all", "paper_stability": "Paper"}
     names |= {f"consistent_in_all_ci_{end}": f"In all, {end}" for end in ("low", "high")}
     formats = dict.fromkeys(names, ".2%") | dict.fromkeys(("fits", "sets", "heads", "examples"), "d")
-    page = frame.assign(model=frame["model"].replace(MODEL_TITLES))
-    return Table(frame, [note], page, names, formats)
+    return Table(frame, [note], frame.assign(model=frame["model"].replace(MODEL_TITLES)), names, formats)
 
 
 def _number(paper: Any) -> float:
@@ -305,9 +304,8 @@ def tested_claims(drops: pd.DataFrame, permuted: Floats, types: pd.DataFrame, re
     for kind in TYPES:
         number = int((types["cluster"] == kind).sum())
         sizes[kind] = f"{number} {'head' if number == 1 else 'heads'}{of_unnamed if kind in unnamed else ''}"
-    shown = "F1 drops: " + "; ".join(
-        f"{TITLES[kind]} {drops[change].mean():.1f} ({sizes[kind]})" for kind, change in pruned.items()
-    )
+    of_types = (f"{TITLES[kind]} {drops[change].mean():.1f} ({sizes[kind]})" for kind, change in pruned.items())
+    shown = f"F1 drops: {'; '.join(of_types)}"
 
     def larger(pairs: Mapping[tuple[str, str], tuple[str, Change, Change]], statement: str, ours: str) -> Claim:
         """The claim that the first change of each pair costs more than the second; not tested for types without a cluster."""

@@ -166,8 +166,7 @@ def figure3(frame_heads: pd.DataFrame, direction: str, pairing: str) -> DrawnFig
     for axis, (title, (image, label)) in zip(grid[0], panels.items(), strict=True):
         axis.set(title=title, xlabel=style.HEAD, ylabel=style.LAYER)
         drawing.colorbar(image, ax=axis, label=label, location="bottom")
-    n = int(frame_heads["n"].iloc[0])
-    note = f"n = {n} sentences, {_WORDS[direction]}, {_PAIRING[pairing]}"
+    note = f"n = {int(frame_heads['n'].iloc[0])} sentences, {_WORDS[direction]}, {_PAIRING[pairing]}"
     return DrawnFigure(drawing, frame_heads.assign(unit="sentences"), note)
 
 

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import (
-    EFFECT,
-    LINGUISTIC,
-    PATTERN,
-    PLACE,
-    TRAINING,
-    Measure,
-    Select,
-    Source,
-    where,
-)
+from attention_atlas.methods.head_measures import EFFECT, LINGUISTIC, PATTERN, PLACE, TRAINING, Measure, Select, Source, where
 from attention_atlas.studies.kovaleva2019 import CLASSES, HEADLINE
 
 if TYPE_CHECKING:

@@ -164,9 +164,8 @@ def one_pass(
     count, places = len(examples), {example.record: place for place, example in enumerate(examples)}
     shapes: dict[str, tuple[int, ...]] = {"columns": (len(MEASURED), layers, heads), "first_row": (len(MEASURED), heads)}
     shapes |= dict.fromkeys(("links", "link_controls"), (len(LINKS), layers, heads))
-    arrays: dict[str, npt.NDArray[Any]] = {
-        name: np.full((2, len(MODES), count, *shape), np.nan, np.float32) for name, shape in shapes.items()
-    }
+    every: tuple[int, ...] = (2, len(MODES), count)
+    arrays: dict[str, Any] = {name: np.full((*every, *shape), np.nan, np.float32) for name, shape in shapes.items()}
     arrays["records"] = np.asarray([example.record for example in examples], dtype=np.int64)
     arrays["cosine"] = np.zeros((count, layers, heads), np.float32)
     arrays["classes"] = np.zeros((len(ANNOTATORS), count, layers, heads), np.int8)

@@ -10,13 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import rankdata
 
-from attention_atlas.stats.intervals import (
-    expanded_level,
-    level_of_parts,
-    percentile_interval,
-    resampled_counts,
-    with_seed_variation,
-)
+from attention_atlas.stats import intervals
 from attention_atlas.stats.simultaneous import adjusted_p, largest_interval, random_exchanges, two_sided_p, widths
 from attention_atlas.studies.kovaleva2019 import FRAME_HEADS, LEVEL, STATES, TASKS
 
@@ -127,13 +121,13 @@ def scores(predictions: Mapping[str, pd.DataFrame], resamples: int, seed: int) -
         truth = as_numbers(task, frame.drop_duplicates("record").sort_values("record")["label"].astype(str))
         wide = frame.pivot(index=["state", "seed"], columns="record", values="prediction").sort_index()
         answers = {state: as_numbers(task, of_state) for state, of_state in wide.groupby("state")}
-        counts = np.concatenate(list(resampled_counts(len(truth), resamples, seed)))
+        counts = np.concatenate(list(intervals.resampled_counts(len(truth), resamples, seed)))
         for metric in METRICS[task]:
             facts = {"task": task, "metric": metric, "n": len(truth), "unit": "examples"}
             if {"tuned", "random"} <= answers.keys():
                 tuned, random = answers["tuned"], answers["random"]
                 seeds = {"seeds": len(tuned), "random_seeds": len(random)}
-                gain = exchanged_gain(metric, tuned, random, truth, level_of_parts(len(predictions)), resamples, seed)
+                gain = exchanged_gain(metric, tuned, random, truth, intervals.level_of_parts(len(predictions)), resamples, seed)
                 gains.append(facts | seeds | gain)
             for state in [state for state in STATES if state in answers]:
                 constant = int((answers[state] == answers[state][:, :1]).all(axis=1).sum())
@@ -141,9 +135,9 @@ def scores(predictions: Mapping[str, pd.DataFrame], resamples: int, seed: int) -
                 values = 100 * score(metric, answers[state], truth)
                 of_models |= {"value": values.mean(), "min": values.min(), "max": values.max()}
                 over_examples = 100 * score(metric, answers[state], truth, counts).mean(axis=0)
-                over_seeds = with_seed_variation(over_examples[:, None], values[:, None], seed)[:, 0]
+                over_seeds = intervals.with_seed_variation(over_examples[:, None], values[:, None], seed)[:, 0]
                 # Student's t has no bounds, but scores have.
-                low, high = percentile_interval(np.clip(over_seeds, -100 if metric == "correlation" else 0, 100))
+                low, high = intervals.percentile_interval(np.clip(over_seeds, -100 if metric == "correlation" else 0, 100))
                 rows.append(facts | of_models | {"ci_low": low, "ci_high": high})
             if metric != "correlation":
                 classes, frequencies = np.unique(truth, return_counts=True)
@@ -183,7 +177,7 @@ def disabling(disabled: Mapping[str, Mapping[int, pd.DataFrame]], resamples: int
     """
     parts: dict[str, list[pd.DataFrame]] = {"heads": [], "layers": []}
     summary: list[dict[str, Any]] = []
-    levels = level_of_parts(len(disabled)), level_of_parts(FRAME_HEADS * len(disabled))
+    levels = intervals.level_of_parts(len(disabled)), intervals.level_of_parts(FRAME_HEADS * len(disabled))
     for task, by_seed in disabled.items():
         frames = [frame.sort_values("record") for frame in by_seed.values()]
         truth = as_numbers(task, frames[0]["label"].astype(str))
@@ -226,10 +220,10 @@ def effect_rows(
     """
     by_seed = effects.deltas()
     delta = by_seed.mean(axis=0)
-    drawn = [effects.deltas(counts).mean(axis=0) for counts in resampled_counts(len(effects.truth), resamples, seed)]
-    over_seeds = with_seed_variation(np.concatenate(drawn, axis=-1).T, by_seed, seed)
-    low, high = percentile_interval(over_seeds)
-    pair_low, pair_high = percentile_interval(over_seeds, pair_level)
+    drawn = [effects.deltas(counts).mean(axis=0) for counts in intervals.resampled_counts(len(effects.truth), resamples, seed)]
+    over_seeds = intervals.with_seed_variation(np.concatenate(drawn, axis=-1).T, by_seed, seed)
+    low, high = intervals.percentile_interval(over_seeds)
+    pair_low, pair_high = intervals.percentile_interval(over_seeds, pair_level)
     pairs = list(zip(effects.base, effects.changed, strict=True))
     null = _exchanged(effects.metric, pairs, effects.truth, resamples, seed)
     baseline = float(score(effects.metric, effects.base, effects.truth).mean())
@@ -258,9 +252,9 @@ def heldout_gain(effects: Effects, resamples: int, seed: int, level: float) -> t
     directions = []
     for number, (half, condition) in enumerate(zip(halves, reversed(best), strict=True)):
         chosen = half._replace(changed=half.changed[:, [condition]])
-        counts = resampled_counts(len(half.truth), resamples, seed + number)
+        counts = intervals.resampled_counts(len(half.truth), resamples, seed + number)
         drawn = np.concatenate([chosen.deltas(drawn).mean(axis=0)[0] for drawn in counts])
-        low, high = percentile_interval(drawn, expanded_level(level, len(half.truth)))
+        low, high = intervals.percentile_interval(drawn, intervals.expanded_level(level, len(half.truth)))
         directions.append((float(chosen.deltas().mean()), float(low), float(high)))
     gain, low, high = np.mean(directions, axis=0)
     return float(gain), float(low), float(high)

@@ -101,7 +101,7 @@ class MaskedScores:
         return bleu(sums) if self.metric == BLEU else 100 * sums[..., 0] / sums[..., 1]
 
     def masking(self, masked: str) -> MaskedScores:
-        """The masks of one head (`names.ONE`), or of all heads of a layer but one (`names.OTHERS`)."""
+        """The masks of one head (`ONE`), or of all heads of a layer but one (`OTHERS`)."""
         return self.only((self.keys["masked"] == masked).to_numpy())
 
     def only(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.intp]) -> MaskedScores:
@@ -126,7 +126,7 @@ class MaskedScores:
 
 
 def masked_scores(answers: pd.DataFrame, keys: Sequence[str], experiment: str) -> MaskedScores:
-    """Per-example terms of BLEU or accuracy for every mask, of answers with the columns `keys` and `names.ANSWERS`."""
+    """Per-example terms of BLEU or accuracy for every mask, of answers with the columns `keys` and `ANSWERS`."""
     if answers.groupby(list(keys)).size().nunique() != 1:
         raise AtlasError(f"the answers of {experiment} lack examples under some masks: delete their table and start again.")
     masks = answers[list(keys)].drop_duplicates(ignore_index=True)
@@ -390,8 +390,7 @@ def pruning_curves(name: str, pruned: pd.DataFrame, resamples: int, seed: int) -
     masked = masked_scores(pruned, STEP, name)
     resampled, floor = resampled_scores(masked, resamples, seed), 0.0
     if name == CLASSIFICATION:
-        labels = pruned.drop_duplicates("record")["expected"]
-        floor = 100 * float(labels.value_counts(normalize=True).iloc[0])
+        floor = 100 * float(pruned.drop_duplicates("record")["expected"].value_counts(normalize=True).iloc[0])
     rows = curve_rows(masked, resampled).assign(experiment=name, floor=floor)
     rows["heads"] = rows.groupby("scope")["count"].transform("max")
     of_kinds = rows["scope"] != ALL

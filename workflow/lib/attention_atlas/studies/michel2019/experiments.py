@@ -41,31 +41,13 @@ from attention_atlas.methods.masked_heads import (
     step_answers,
     steps,
 )
+from attention_atlas.models import task_heads
 from attention_atlas.models.card import Card, read_card
 from attention_atlas.models.head_weights import prune_heads
 from attention_atlas.models.loading import Epochs, load_trained, locate
 from attention_atlas.models.marian import TARGET, is_marian, marian_tokenizer
-from attention_atlas.models.task_heads import (
-    classes_of,
-    labels_of,
-    load_classifier,
-    logits_under,
-    predicted,
-    references_of,
-    target_loss,
-    translate_under,
-)
 from attention_atlas.stats.significance import mean_interval
-from attention_atlas.studies.michel2019.effects import (
-    ABLATION,
-    HELDOUT,
-    IMPORTANCE,
-    RANDOM,
-    RECOMPUTED,
-    WHOLE,
-    best_of_layers,
-    masked_scores,
-)
+from attention_atlas.studies.michel2019 import effects
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -93,14 +75,14 @@ class Translation:
     def expected(self, examples: Sequence[Example]) -> list[str]:
         if not examples:
             raise AtlasError("there is nothing to translate: use a corpus with reader parallel, and a limit of one or more.")
-        return references_of(examples)
+        return task_heads.references_of(examples)
 
     def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
-        return translate_under(self.model, examples, self.pad, self.target_tokenizer, plans, self.beams)
+        return task_heads.translate_under(self.model, examples, self.pad, self.target_tokenizer, plans, self.beams)
 
     def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
-        tokens = [encoding.ids for encoding in self.target_tokenizer.encode_batch(references_of(batch))]
-        return target_loss(self.model, inputs, tokens)
+        tokens = [encoding.ids for encoding in self.target_tokenizer.encode_batch(task_heads.references_of(batch))]
+        return task_heads.target_loss(self.model, inputs, tokens)
 
 
 @dataclass(frozen=True)
@@ -112,17 +94,18 @@ class Classification:
     name: str = CLASSIFICATION
 
     def expected(self, examples: Sequence[Example]) -> list[str]:
-        labels = labels_of(examples)
-        classes_of(self.model, labels)
+        labels = task_heads.labels_of(examples)
+        task_heads.classes_of(self.model, labels)
         return labels
 
     def answers(self, examples: Sequence[Example], plans: Sequence[Plan]) -> list[list[str]]:
-        names = classes_of(self.model, [])
-        return [predicted(logits, names, False) for logits in logits_under(self.model, examples, plans, self.pad)]
+        names = task_heads.classes_of(self.model, [])
+        logits_of_plans = task_heads.logits_under(self.model, examples, plans, self.pad)
+        return [task_heads.predicted(logits, names, False) for logits in logits_of_plans]
 
     def loss(self, inputs: Mapping[str, torch.Tensor], batch: Sequence[Example]) -> torch.Tensor:
-        labels = labels_of(batch)
-        names = classes_of(self.model, labels)
+        labels = task_heads.labels_of(batch)
+        names = task_heads.classes_of(self.model, labels)
         targets = torch.tensor([names.index(label) for label in labels], device=self.model.device)
         return torch.nn.functional.cross_entropy(self.model(**inputs).logits.float(), targets, reduction="sum")
 
@@ -132,7 +115,7 @@ def open_experiment(opened: Mapping[str, Any]) -> Experiment:
     pad = read_card(opened["card"]).pad or 0
     entry = {**opened["model"], "dtype": "float32"}
     if opened["reader"] == "glue":
-        return Classification(load_classifier(entry), pad)
+        return Classification(task_heads.load_classifier(entry), pad)
     model = load_trained(entry, "translation")
     shape = attention_shape(model)
     if ENCODER_SELF not in shape or len(shape) != len(KINDS):
@@ -160,8 +143,8 @@ def masked(
     answers = _answers(experiment, plans, examples)
     second_answers = _answers(experiment, single_heads, second_examples)
     if experiment.name == TRANSLATION:
-        scores = masked_scores(answers, KEYS, TRANSLATION).masking(OTHERS)
-        best = scores.keys.loc[best_of_layers(scores), KEYS].itertuples(index=False, name=None)
+        scores = effects.masked_scores(answers, KEYS, TRANSLATION).masking(OTHERS)
+        best = scores.keys.loc[effects.best_of_layers(scores), KEYS].itertuples(index=False, name=None)
         one_left = {key: one_left[key] for key in best}
     further_answers = _answers(experiment, one_left, further_examples) if further_examples else answers[:0]
     return {"answers": answers, "second_answers": second_answers, "further_answers": further_answers}
@@ -201,15 +184,15 @@ def pruned(
         counts = _counts(len(places), pruning, experiment.name)
         pruning_steps.extend(Step(order, scope, draw, percent, tuple(places[:count]), half) for percent, count in counts)
 
-    add(IMPORTANCE, ascending(values))
+    add(effects.IMPORTANCE, ascending(values))
     # Least harmful first.
-    single_heads = masked_scores(answers, KEYS, experiment.name).masking(ONE)
-    add(ABLATION, ascending(-single_heads.deltas))
+    single_heads = effects.masked_scores(answers, KEYS, experiment.name).masking(ONE)
+    add(effects.ABLATION, ascending(-single_heads.deltas))
     even = np.arange(len(single_heads.base)) % 2 == 0
     for half, selection in ((0, ~even), (1, even)):
-        add(HELDOUT, ascending(-single_heads.of_examples(selection).deltas), half=half)
+        add(effects.HELDOUT, ascending(-single_heads.of_examples(selection).deltas), half=half)
     for draw, places in enumerate(random_orders(len(heads), pruning["random_orders"], seed)):
-        add(RANDOM, places, draw=draw)
+        add(effects.RANDOM, places, draw=draw)
     masked_places: list[int] = []
     for percent, count in _counts(len(heads), pruning, experiment.name):
         current = values
@@ -218,11 +201,11 @@ def pruned(
             plan = plan_without(heads.iloc[masked_places])
             current = importance(head_gradients(experiment, scored_examples, plan), definition, batch)
         masked_places = next_places(current, masked_places, count)
-        pruning_steps.append(Step(RECOMPUTED, ALL, 0, percent, tuple(masked_places)))
+        pruning_steps.append(Step(effects.RECOMPUTED, ALL, 0, percent, tuple(masked_places)))
     kinds = list(map(str, heads["kind"].unique()))
     for kind in kinds if len(kinds) > 1 else ():
         kind_places = np.flatnonzero(heads["kind"] == kind)
-        add(IMPORTANCE, kind_places[ascending(values[kind_places])].tolist(), scope=kind)
+        add(effects.IMPORTANCE, kind_places[ascending(values[kind_places])].tolist(), scope=kind)
     gradients = heads.loc[heads.index.repeat(len(scored_examples))].reset_index(drop=True)
     gradients["record"] = np.tile([example.record for example in scored_examples], len(heads))
     gradients = gradients.assign(**{name: getattr(derivatives, name).T.ravel() for name in MEASURES})[GRADIENTS]
@@ -249,7 +232,7 @@ def dynamics(
         derivatives = head_gradients(experiment, scored_examples)
         places = ascending(importance(derivatives, definition, batch))
         counts = _counts(len(places), pruning, experiment.name)
-        pruning_steps = [Step(IMPORTANCE, ALL, 0, percent, tuple(places[:count])) for percent, count in counts]
+        pruning_steps = [Step(effects.IMPORTANCE, ALL, 0, percent, tuple(places[:count])) for percent, count in counts]
         frames.append(step_answers(experiment, derivatives.heads, pruning_steps, examples).assign(epoch=epoch)[columns])
     return pd.concat(frames, ignore_index=True)
 
@@ -260,7 +243,7 @@ def _counts(heads: int, pruning: Mapping[str, Any], experiment: str) -> list[tup
 
 
 def timing(
-    model: Annotated[PreTrainedModel, load_classifier],
+    model: Annotated[PreTrainedModel, task_heads.load_classifier],
     card: Card,
     examples: Examples,
     head_importance: pd.DataFrame,
@@ -275,19 +258,19 @@ def timing(
     in_classifier = (head_importance["task"] == CLASSIFICATION) & (head_importance["definition"] == definition)
     heads = head_importance[in_classifier].reset_index(drop=True)
     count = len(heads) // 2
-    pruned_heads = {WHOLE: heads[:0], IMPORTANCE: heads.loc[heads["importance"].nsmallest(count).index]}
+    pruned_heads = {effects.WHOLE: heads[:0], effects.IMPORTANCE: heads.loc[heads["importance"].nsmallest(count).index]}
     models = {variant: _pruned_model(model, pruned) for variant, pruned in pruned_heads.items()}
     rows: list[dict[str, Any]] = []
     for batch in batches:
         _log.info("batches of %d", batch)
         starts = range(0, len(examples), batch)
-        inputs = [model_inputs(models[WHOLE], examples[start : start + batch], card.pad or 0) for start in starts]
+        inputs = [model_inputs(models[effects.WHOLE], examples[start : start + batch], card.pad or 0) for start in starts]
         speeds = timed(models, inputs, len(examples), speed["repeats"])
-        spread = float(100 * (speeds[WHOLE].max() / speeds[WHOLE].min() - 1))
+        spread = float(100 * (speeds[effects.WHOLE].max() / speeds[effects.WHOLE].min() - 1))
         for variant, variant_model in models.items():
             parameters, left = sum(w.numel() for w in variant_model.parameters()), len(heads) - len(pruned_heads[variant])
             row = {"variant": variant, "batch": batch, "heads": left, "spread": spread, "parameters": parameters}
-            rows.append(row | speedup(speeds[variant], speeds[WHOLE]))
+            rows.append(row | speedup(speeds[variant], speeds[effects.WHOLE]))
     on_gpu = model.device.type == "cuda"
     device = torch.cuda.get_device_name() if on_gpu else f"a processor, threads: {torch.get_num_threads()}"
     device = f"{device}, attention by {KERNEL}, in {model.dtype}"

@@ -71,8 +71,7 @@ def figure1(ablation: pd.DataFrame) -> style.DrawnFigure:
         significant, adjusted = ((rows[p] < effects.LEVEL).sum() for p in ("p", "p_adjusted"))
         tests = f"p < {effects.LEVEL}: {significant}, adjusted for all heads: {adjusted}"
         axis.set_title(f"{TITLES[str(name)]}: {len(rows)} heads, {unmasked}\n{tests}")
-        axis.set_xlabel(_CHANGE_LABELS[metric])
-        axis.set_ylabel("Heads (%)")
+        axis.set(xlabel=_CHANGE_LABELS[metric], ylabel="Heads (%)")
         sizes.append(f"{rows['n'].iloc[0]} {rows['unit'].iloc[0]}")
     kinds = _legend(ablation, dict.fromkeys(_COLOURS, "s"))
     beside_style = Line2D([], [], color=style.BLACK, linewidth=1, label=f"published: {len(published)} encoder heads (Table 1)")
@@ -124,8 +123,7 @@ def figure2(correlation_heads: pd.DataFrame, correlations: pd.DataFrame, labels:
         axis.set_title(style.minus_signs(title), fontsize=7.5)
     kinds = _legend(correlation_heads, _MARKERS)
     hollow: dict[str, Any] = {"marker": "o", "markersize": 7, "markerfacecolor": "none", "linestyle": "none"}
-    ring = Line2D([], [], color=style.BLACK, **hollow, label="extreme")
-    style.legend_below(drawn, axes, 4, [*kinds, ring])
+    style.legend_below(drawn, axes, 4, [*kinds, Line2D([], [], color=style.BLACK, **hollow, label="extreme")])
     sizes_of = correlations.drop_duplicates("experiment").itertuples()
     count = " and ".join(f"{row.heads} heads, {row.n} and {row.second_n} examples" for row in sizes_of)
     return style.DrawnFigure(drawn, correlation_heads, f"n = {count}")
@@ -211,9 +209,7 @@ def figure4(pruning_curves_by_kind: pd.DataFrame) -> style.DrawnFigure:
     axis.axvline(collapse, color=_COLOURS["enc_dec"], linewidth=0.9, linestyle="-.", label=collapse_label)
     self_label = "published: encoder or decoder heads"  # 20 % of them are kept
     axis.plot([80], [bleu], linestyle="none", label=self_label, **style.PUBLISHED)
-    axis.set_xlabel("Heads of this kind masked (%)")
-    axis.set_ylabel(_SCORE_LABELS["BLEU"])
-    axis.set_ylim(bottom=0)
+    axis.set(xlabel="Heads of this kind masked (%)", ylabel=_SCORE_LABELS["BLEU"], ylim=(0, None))
     style.legend_below(drawn, [axis], 3)
     return style.DrawnFigure(drawn, table, f"n = {table['n'].iloc[0]} sentences")
 
@@ -240,8 +236,7 @@ def figure5(training_curves: pd.DataFrame) -> style.DrawnFigure:
     labels = {"score": _SCORE_LABELS["BLEU"], "share": "BLEU (% of the full model's)"}
     for axis, (column, label) in zip(axes, labels.items(), strict=True):
         _lines(axis, in_percent, column, "epoch", titles, palette=colours, markers=markers, linewidth=1.2)
-        axis.set(xlabel=_MASKED_LABEL, ylabel=label)
-        axis.set_ylim(bottom=0)
+        axis.set(xlabel=_MASKED_LABEL, ylabel=label, ylim=(0, None))
     style.legend_below(drawn, axes, 4)
     n, heads = training_curves["n"].iloc[0], training_curves["heads"].iloc[0]
     return style.DrawnFigure(drawn, training_curves, f"n = {n} sentences; {heads} heads")

@@ -17,33 +17,13 @@ from attention_atlas.published.compare import Claim, all_hold, claim_frame, clai
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, published_column
 from attention_atlas.published.values import rows_of_column as published_cells
-from attention_atlas.studies.michel2019.effects import (
-    ABLATION,
-    EXPERIMENTS,
-    HELDOUT,
-    IMPORTANCE,
-    LEAST_BLEU,
-    LEVEL,
-    METRICS,
-    PEARSON,
-    PRUNABLE,
-    RANDOM,
-    SAME_FILE,
-    SPEARMAN,
-    TABLE1,
-    TRAINED_WITHOUT,
-    TRIMMED,
-    UNITS,
-    WHOLE,
-    heldout_effects,
-    masked_scores,
-)
+from attention_atlas.studies.michel2019 import effects
 from attention_atlas.workflow.shown import table
 
 TITLES = {TRANSLATION: "Translation", CLASSIFICATION: "Classification"}
 KIND_TITLES = {"enc_enc": "Encoder", "enc_dec": "Encoder-decoder", "dec_dec": "Decoder"}
 _ATTENTION = {"enc_enc": "encoder self-attention", "enc_dec": "encoder-decoder attention", "dec_dec": "decoder self-attention"}
-VARIANTS = {WHOLE: "full model", IMPORTANCE: "least important heads pruned"}  # of Table 4
+VARIANTS = {effects.WHOLE: "full model", effects.IMPORTANCE: "least important heads pruned"}  # of Table 4
 POINT = {TRANSLATION: "BLEU point", CLASSIFICATION: "percentage point"}
 TOLERATED = 1.0
 """Largest loss that counts as not noticeable, in the unit `POINT` (the paper does not define the word)."""
@@ -68,23 +48,23 @@ def table1(ablation: pd.DataFrame) -> Table:
     al. 2019, Table 1). * p < 0.01 by paired bootstrap, two-sided; ** p_adjusted < 0.01: adjusted for all heads by the maximum
     statistic. The paper prints the encoder's self-attention alone, of another model; its values stand below ours.
     """
-    rows, published = ablation.loc[ablation["experiment"] == TRANSLATION, TABLE1], load_published("michel2019")
+    rows, published = ablation.loc[ablation["experiment"] == TRANSLATION, effects.TABLE1], load_published("michel2019")
     frame = rows.assign(**{PUBLISHED: published_column(published, "Table 1", "table1", "delta", rows)})
     order = rows.assign(size=-rows["delta"].abs()).sort_values(["p", "size"], kind="stable").index
     notes = [
         f"Full model {rows['baseline'].iloc[0]:.2f} (the paper's: {published['m19.tab1.base_bleu'].value}), n = "
         f"{rows['n'].iloc[0]} sentences, which intervals and tests resample; {signature()}. The file has the heads with the "
         "smallest p first.",
-        f"By chance alone one test in a hundred has p < {LEVEL}. p_count: share of random exchanges of the translations with "
-        "and without masking after which at least as many heads of the kind are significant; the tests of heads are not "
-        "independent. The paper counts 8 of 96 heads, uncorrected.",
+        f"By chance alone one test in a hundred has p < {effects.LEVEL}. p_count: share of random exchanges of the "
+        "translations with and without masking after which at least as many heads of the kind are significant; the tests of "
+        "heads are not independent. The paper counts 8 of 96 heads, uncorrected.",
     ]
     return Table(frame.loc[order], notes, _grid(rows), formats={"layer": "d"}, layout=Layout("attention"))
 
 
 def _grid(rows: pd.DataFrame) -> pd.DataFrame:
     """A row for each kind of attention and layer and a column for each head; the published rows follow those of their kind."""
-    stars = np.select([rows["p_adjusted"] < LEVEL, rows["p"] < LEVEL], ["**", "*"], "")
+    stars = np.select([rows["p_adjusted"] < effects.LEVEL, rows["p"] < effects.LEVEL], ["**", "*"], "")
     ours = rows.assign(attention=rows["kind"].map(_ATTENTION), cell=rows["delta"].map("{:+.2f}".format) + stars)
     paper = published_cells("michel2019", "table1", "delta")
     paper = paper.assign(attention="paper: " + paper["kind"].map(_ATTENTION), cell=paper["value"].map("{:+.2f}".format))
@@ -140,11 +120,11 @@ def _one_head(number: int, rows: pd.DataFrame, selected: str, note: str) -> Tabl
     page = frame[["layer", "head", *scores, "p", "p_adjusted"]]
     if rows["kind"].nunique() > 1:
         page = pd.concat([rows["kind"].map(KIND_TITLES), page], axis=1)
-    worse = int(((rows["p"] < LEVEL) & (rows["delta"] < 0)).sum())
+    worse = int(((rows["p"] < effects.LEVEL) & (rows["delta"] < 0)).sum())
     scale = (
         f"{first['metric']} and its difference from the full model ({first['baseline']:.2f}, n = {first['n']}), on a scale of "
         f"0 to 100, with intervals by bootstrap over {first['unit']}. {worse} of {len(rows)} layers are worse with p < "
-        f"{LEVEL}, uncorrected, as in the paper."
+        f"{effects.LEVEL}, uncorrected, as in the paper."
     )
     formats = {"layer": "d", "head": "d", "p": ".3f", "p_adjusted": ".3f"} | dict.fromkeys(scores, ".2f")
     return Table(frame, [scale, note], page, {PUBLISHED: "paper: delta"}, formats)
@@ -230,8 +210,8 @@ def table6(
 def _selected_elsewhere(
     number: int, name: str, selection: pd.DataFrame, measured: pd.DataFrame, resamples: int, seed: int, label: RunLabel
 ) -> Table:
-    selecting, reported = (masked_scores(answers, KEYS, name).masking(OTHERS) for answers in (selection, measured))
-    rows = heldout_effects(selecting, reported, resamples, seed)
+    selecting, reported = (effects.masked_scores(answers, KEYS, name).masking(OTHERS) for answers in (selection, measured))
+    rows = effects.heldout_effects(selecting, reported, resamples, seed)
     selected = (
         f"selection_delta: the same on {label.corpus} (n = {rows['selection_n'].iloc[0]}), where the head is selected. "
         "p_adjusted: adjusted for the layers by the maximum statistic."
@@ -269,18 +249,18 @@ def claims_of(frames: Mapping[str, pd.DataFrame], definition: str) -> Iterator[C
     for name, number in ((TRANSLATION, 2), (CLASSIFICATION, 3)):
         rows = frames[f"table{number}"]
         (row,) = _rows(statistics, "one_head_median", name)
-        worse = int(((rows["p"] < LEVEL) & (rows["delta"] < 0)).sum())
+        worse = int(((rows["p"] < effects.LEVEL) & (rows["delta"] < 0)).sum())
         yield _claim(
             row,
             f"{TITLES[name]}: in most layers one head is enough: less than one {POINT[name]} is lost (Table {number})",
             f"median over {len(rows)} layers {row.value:+.2f}, with held-out selection of the head; selected on the same "
-            f"examples, as in the paper, {worse} layers are worse with p < {LEVEL}",
+            f"examples, as in the paper, {worse} layers are worse with p < {effects.LEVEL}",
             f"median over layers of the change in score with one head left, {POINT[name]}s",
             -TOLERATED,
         )
     yield from _correlation_claims(frames["correlations"])
     yield from _pruning_claims(frames)
-    for name in EXPERIMENTS:
+    for name in effects.EXPERIMENTS:
         rows = _rows(statistics, "spearman_with_paper", name)
         correlations = ", ".join(f"{row.part} {in_words(row.value, row.ci_low, row.ci_high)}" for row in rows)
         statistic = "Spearman correlation of two definitions over heads"
@@ -298,7 +278,7 @@ def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame) -> Itera
     # The rows of the table are in the order of their p, kinds of attention mixed.
     for kind in (kind for kind in KIND_TITLES if (table1["kind"] == kind).any()):
         rows = table1[table1["kind"] == kind]
-        name, heads, significant = f"{KIND_TITLES[kind]} attention", len(rows), rows["p"] < LEVEL
+        name, heads, significant = f"{KIND_TITLES[kind]} attention", len(rows), rows["p"] < effects.LEVEL
         median, largest, balance = (
             _rows(statistics, statistic, TRANSLATION, kind)[0]
             for statistic in ("median_change", "largest_change", "raised_minus_lowered")
@@ -306,17 +286,18 @@ def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame) -> Itera
         yield _claim(
             median,
             f"{name}: most heads can be masked, one at a time, for less than one BLEU point (section 3.2)",
-            f"median {median.value:+.2f}; {(significant & (rows['delta'] < 0)).sum()} of {heads} heads worse with p < {LEVEL}",
+            f"median {median.value:+.2f}; {(significant & (rows['delta'] < 0)).sum()} of {heads} heads worse with p < "
+            f"{effects.LEVEL}",
             "median over heads of the change in BLEU",
             -TOLERATED,
         )
-        adjusted, chance = int((rows["p_adjusted"] < LEVEL).sum()), float(rows["p_count"].iloc[0])
+        adjusted, chance = int((rows["p_adjusted"] < effects.LEVEL).sum()), float(rows["p_count"].iloc[0])
         yield _claim(
             largest,
             f"{name}: some head changes BLEU by more than one point (our threshold; at most 0.53 for the paper's encoder "
             "heads, Table 1)",
-            f"largest change {largest.value:.2f}; {significant.sum()} of {heads} heads with p < {LEVEL}, "
-            f"{heads * LEVEL:.1f} expected by chance (p = {chance:.2g}); adjusted for all heads {adjusted}",
+            f"largest change {largest.value:.2f}; {significant.sum()} of {heads} heads with p < {effects.LEVEL}, "
+            f"{heads * effects.LEVEL:.1f} expected by chance (p = {chance:.2g}); adjusted for all heads {adjusted}",
             "largest absolute change in BLEU over heads, simultaneous interval",
             TOLERATED,
             of_paper=False,
@@ -333,8 +314,8 @@ def _single_head_claims(statistics: pd.DataFrame, table1: pd.DataFrame) -> Itera
 def _correlation_claims(table: pd.DataFrame) -> Iterator[Claim]:
     rows = {(row.experiment, row.statistic): row for row in table.itertuples()}
     statistic = "Pearson correlation over heads of changes in score on two corpora; the wider of two intervals at each end"
-    for name in EXPERIMENTS:
-        every, trimmed, ranks = (rows[name, statistic] for statistic in (PEARSON, TRIMMED, SPEARMAN))
+    for name in effects.EXPERIMENTS:
+        every, trimmed, ranks = (rows[name, statistic] for statistic in (effects.PEARSON, effects.TRIMMED, effects.SPEARMAN))
         remark = f" without {every.heads - trimmed.heads} heads; Spearman {ranks.value:.2f} with all heads"
         for row, statement, qualified in (
             (every, "the effect of masking a head correlates across corpora (Figure 2)", ""),
@@ -344,8 +325,9 @@ def _correlation_claims(table: pd.DataFrame) -> Iterator[Claim]:
             # Heads of a layer have similar effects on an example, which a bootstrap over heads takes for agreement; over
             # examples alone the interval says nothing of other heads. The claim needs both.
             low, high = min(row.ci_low, row.ci_examples_low), max(row.ci_high, row.ci_examples_high)
-            if row.second_data == SAME_FILE:
-                low, high, ours = np.nan, np.nan, f"{ours}; no interval: the second data are {SAME_FILE}, not another corpus"
+            if row.second_data == effects.SAME_FILE:
+                low = high = np.nan
+                ours = f"{ours}; no interval: the second data are {effects.SAME_FILE}, not another corpus"
             unit = "heads (and examples of both corpora)"
             words, ends = (f"{TITLES[name]}: {statement}", ours, statistic), (row.value, low, high)
             yield Claim(*words, *ends, row.heads, unit, of_paper=row is every)
@@ -353,16 +335,17 @@ def _correlation_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 def _pruning_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:
     statistics, figure3 = frames["statistics"], frames["figure3"]
-    for name in EXPERIMENTS:
-        title, share = TITLES[name], PRUNABLE[name]
-        curves = {order: curve_of(figure3, name, order) for order in (IMPORTANCE, ABLATION, HELDOUT, RANDOM)}
-        means = {order: mean_score(curves[order]) for order in (IMPORTANCE, ABLATION, HELDOUT)}
+    for name in effects.EXPERIMENTS:
+        title, share = TITLES[name], effects.PRUNABLE[name]
+        chosen = (effects.IMPORTANCE, effects.ABLATION, effects.HELDOUT)
+        curves = {order: curve_of(figure3, name, order) for order in (*chosen, effects.RANDOM)}
+        importance, single, heldout = (mean_score(curves[order]) for order in chosen)
         (row,) = _rows(statistics, "pruned_change", name)
         yield _claim(
             row,
             f"{title}: {share} % of the heads can be masked in order of importance without noticeable loss (here: less than "
             f"one {POINT[name]}; section 4.2)",
-            f"{row.value:+.2f} {POINT[name]}s; no step up to {prunable(curves[IMPORTANCE])} % loses more than one",
+            f"{row.value:+.2f} {POINT[name]}s; no step up to {prunable(curves[effects.IMPORTANCE])} % loses more than one",
             f"change in score without {share} % of the heads, {POINT[name]}s",
             -TOLERATED,
         )
@@ -370,16 +353,16 @@ def _pruning_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:
         yield _claim(
             row,
             f"{title}: pruning by importance beats pruning by effects of single heads on other examples (section 4.2)",
-            f"mean of the curve: importance {means[IMPORTANCE]:.1f}, single heads {means[HELDOUT]:.1f}; chosen on the same "
-            f"examples, as in the paper, {means[ABLATION]:.1f}",
+            f"mean of the curve: importance {importance:.1f}, single heads {heldout:.1f}; chosen on the same examples, as in "
+            f"the paper, {single:.1f}",
             f"difference of the means of two pruning curves, {POINT[name]}s",
         )
         (row,) = _rows(statistics, "importance_over_random", name)
-        random = [mean_score(curve) for _, curve in curves[RANDOM].groupby("draw")]
+        random = [mean_score(curve) for _, curve in curves[effects.RANDOM].groupby("draw")]
         yield _claim(
             row,
             f"{title}: importance orders heads better than chance (later work: random is about as good)",
-            f"mean of the curve: importance {means[IMPORTANCE]:.1f}, {len(random)} random orders {min(random):.1f} to "
+            f"mean of the curve: importance {importance:.1f}, {len(random)} random orders {min(random):.1f} to "
             f"{max(random):.1f}{'' if len(random) > 1 else '; an interval needs two random orders'}",
             f"mean of the pruning curve minus that of random orders, {POINT[name]}s; interval predicts a further random order",
             unit="random orders",
@@ -397,14 +380,15 @@ def _pruning_claims(frames: Mapping[str, pd.DataFrame]) -> Iterator[Claim]:
 
 def _training_claims(statistics: pd.DataFrame, figure5: pd.DataFrame) -> Iterator[Claim]:
     (gained,), (left,) = (_rows(statistics, name) for name in ("share_gained", "share_left"))
-    percent = TRAINED_WITHOUT
+    percent = effects.TRAINED_WITHOUT
     shares = figure5[figure5["percent"] == percent].set_index("epoch")["share"].dropna().sort_index()
     words = ", ".join(f"{share:.0%} after epoch {epoch}" for epoch, share in shares.items())
+    words = words or f"none, no epoch has a BLEU of {effects.LEAST_BLEU:g}"
     yield _claim(
         gained,
         f"Heads become redundant in the course of training: {percent} % of them matter less at its end than at its start "
         "(Figure 5)",
-        f"share of BLEU with {percent} % of the heads masked: {words or f'none, no epoch has a BLEU of {LEAST_BLEU:g}'}",
+        f"share of BLEU with {percent} % of the heads masked: {words}",
         "share of BLEU that remains after the last epoch minus that after the first",
     )
     yield _claim(
@@ -427,7 +411,7 @@ def _rows(statistics: pd.DataFrame, statistic: str, experiment: str = "", part: 
 def _claim(
     row: Any, statement: str, ours: str, statistic: str, threshold: float = 0.0, unit: str = "", of_paper: bool = True
 ) -> Claim:
-    interval, unit = (row.value, row.ci_low, row.ci_high), unit or UNITS[METRICS[row.experiment]]
+    interval, unit = (row.value, row.ci_low, row.ci_high), unit or effects.UNITS[effects.METRICS[row.experiment]]
     return Claim(statement, ours, statistic, *interval, int(row.n), unit, threshold, level=row.level, of_paper=of_paper)
 
 
@@ -490,14 +474,14 @@ def comparison(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel
 
 def _quantities(frames: Mapping[str, pd.DataFrame]) -> Iterator[Quantity]:
     encoder = frames["table1"][frames["table1"]["kind"] == "enc_enc"]
-    yield Quantity("significant_heads", int((encoder["p"] < LEVEL).sum()), len(encoder))
+    yield Quantity("significant_heads", int((encoder["p"] < effects.LEVEL).sum()), len(encoder))
     sizes = frames["head_importance"].groupby("task")["head"].max()
     for name, heldout in ((TRANSLATION, "table5"), (CLASSIFICATION, "table6")):
         # The paper counts layers whose head is selected on a separate set (section 3.3), which are those of these tables.
         if heldout in frames:
-            worse = (frames[heldout]["p"] < LEVEL) & (frames[heldout]["delta"] < 0)
+            worse = (frames[heldout]["p"] < effects.LEVEL) & (frames[heldout]["delta"] < 0)
             yield Quantity(f"layers_not_worse_{name}", 100 * float((~worse).mean()), len(worse))
-        curve = curve_of(frames["figure3"], name, IMPORTANCE)
+        curve = curve_of(frames["figure3"], name, effects.IMPORTANCE)
         yield Quantity(f"prunable_{name}", prunable(curve), int(curve["n"].iloc[0]))
         yield Quantity(f"share_of_a_head_{name}", 100 / float(sizes[name]))
     figure4 = frames["figure4"]

@@ -156,13 +156,10 @@ def fine_tuning(fine_tuning: pd.DataFrame) -> DrawnFigure:
         looks: dict[str, Any] = {"x": "title", "y": "value", "order": list(_MODELS.values()), "ax": axis}
         sns.stripplot(seeds, color=style.SKY, size=4.5, jitter=False, label="one seed", legend=False, **looks)
         looks |= {"estimator": style.VALUE, "errorbar": style.INTERVAL, "err_kws": {"linewidth": 1}, "color": style.BLACK}
-        label = "mean of seeds, 95 % interval"
-        sns.pointplot(
-            style.interval_rows(mean), markers="_", markersize=9, capsize=0.12, label=label, linestyle="none", **looks
-        )
+        looks |= {"markers": "_", "markersize": 9, "linestyle": "none", "label": "mean of seeds, 95 % interval"}
+        sns.pointplot(style.interval_rows(mean), capsize=0.12, **looks)
         axis.plot(places, published["value"], linestyle="none", label="published (slides): F1", zorder=4, **style.PUBLISHED)
-        axis.set(xlabel="", ylabel=METRIC_TITLES[metric])
-        axis.set_ylim(bottom=0)
+        axis.set(xlabel="", ylabel=METRIC_TITLES[metric], ylim=(0, None))
     style.legend_below(drawn, axes, 3)
     return DrawnFigure(drawn, fine_tuning, f"n = {shown['documents'].iloc[0]} test documents")
 
@@ -218,9 +215,7 @@ def _by_number(axes: Iterable[Axes], cumulative: pd.DataFrame) -> int:
         sns.lineplot(shown, units="seed", estimator=None, linewidth=0.6, alpha=0.55, legend=False, **looks)
         looks |= {"style": "title", "style_order": titles, "markers": markers, "dashes": False, "errorbar": None}
         sns.lineplot(shown, linewidth=1.6, **looks)
-        axis.set(xlabel="Heads removed", ylabel=METRIC_TITLES[metric])
-        axis.set_ylim(bottom=0)
-        axis.set_xticks(steps)
+        axis.set(xlabel="Heads removed", ylabel=METRIC_TITLES[metric], ylim=(0, None), xticks=steps)
         # Labels of more than eight steps overlap unless they are turned.
         axis.tick_params(axis="x", rotation=90 if len(steps) > 8 else 0)
     return int(percents[1] - percents[0])
@@ -253,8 +248,7 @@ def baselines(baselines: pd.DataFrame) -> DrawnFigure:
     published = published_rows("stefanik2021", ["s21.f1", "s21.sota"])["value"]
     for value, title, dashes in zip(published, ("fine-tuned", "state of the art"), (":", "-."), strict=True):
         axis.axvline(value, color=style.BLACK, linewidth=0.9, linestyle=dashes, label=f"published (slides): {title}, F1")
-    axis.set(xlabel=style.F1.axis, ylabel="")
-    axis.set_xlim(left=0)
+    axis.set(xlabel=style.F1.axis, ylabel="", xlim=(0, None))
     style.legend_below(drawn, [axis], 3)
     encoder = baselines["encoder"].dropna().iloc[0]
     note = f"n = {baselines['documents'].iloc[0]} test documents; embeddings of {encoder}"

@@ -47,9 +47,8 @@ def claims(
     baselines: pd.DataFrame,
 ) -> Table:
     """What the slides say or suggest about attention and keyphrases, tested on this run's model."""
-    slides = (
-        "The slides' uncalibrated ranking of heads agrees with the ranking by calibrated cross-entropy (Spearman above 0.5)"
-    )
+    slides = "The slides' uncalibrated ranking of heads agrees with the ranking by calibrated cross-entropy "
+    slides += "(Spearman above 0.5)"
     coefficients = "Raw coefficients of the regression rank heads by importance "
     coefficients += "(Spearman of their sizes with permutation importance above 0.8)"
     tested = [

@@ -252,8 +252,7 @@ class Results:
 
     def by_seed(self, statistic: Callable[[Floats], Floats], condition: str = EARLY) -> dict[str, Floats]:
         """Task -> [seed] statistic of the mixing weights of the probes on all layers."""
-        rows = self.weights[self.weights["condition"] == condition]
-        groups = rows.groupby("task", sort=False)
+        groups = self.weights[self.weights["condition"] == condition].groupby("task", sort=False)
         return {str(task): statistic(weights_on_all_layers(of_task, condition)) for task, of_task in groups}
 
     @property
@@ -417,9 +416,8 @@ def spread(results: Results) -> Iterator[Claim]:
         (EQUAL, "Weights of proto-roles and relations are spread most evenly if all tasks train for the same number of steps"),
     ):
         divergences = results.by_seed(divergence_of_weights, condition)
-        pairs = list(
-            product((task for task in SPREAD if task in divergences), (task for task in divergences if task not in SPREAD))
-        )
+        others = [task for task in divergences if task not in SPREAD]
+        pairs = list(product((task for task in SPREAD if task in divergences), others))
         if not pairs:
             continue
         ours = f"bits: {_listed({task: float(values.mean()) for task, values in divergences.items()}, '.2f')}"

@@ -148,8 +148,7 @@ def probed_cases(task: TaskTargets, examples: Iterable[Example]) -> list[ProbedS
     """Sentences of another corpus with targets of a task; targets with labels that the probes do not know are skipped."""
     sentences = []
     for example in examples:
-        known = tuple(t for t in _of_task(example, task.task) if t.labels and set(t.labels) <= set(task.labels))
-        if known:
+        if known := tuple(t for t in _of_task(example, task.task) if t.labels and set(t.labels) <= set(task.labels)):
             sentences += [_probed(example, record, task.labels, task.pairs, None) for record in _records(task.task, known)]
     return sentences
 
