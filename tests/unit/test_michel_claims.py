@@ -11,7 +11,7 @@ from attention_atlas.methods.head_measures import ALL, CLASSIFICATION, DEFINITIO
 from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, NOT_TESTED, UNDECIDED
 from attention_atlas.stats.intervals import expanded_level, predicted_difference
 from attention_atlas.studies.michel2019 import effects
-from attention_atlas.studies.michel2019.tables import TOLERATED, claims_of
+from attention_atlas.studies.michel2019.tables import TOLERATED, claims_of, table1
 
 KINDS = ("enc_enc", "enc_dec", "dec_dec")
 THRESHOLDS = {
@@ -183,3 +183,11 @@ def test_power():
         assert outside((row[name] for row in rows), threshold) > 8, name
     assert predicted_difference(10.0, np.random.default_rng(0).normal(size=6), np.zeros(100))[0] > 0
     assert np.isnan(predicted_difference(10.0, np.zeros(1), np.zeros(100))[0]), "one random order has no spread"
+
+
+def test_one_star_is_of_a_head_alone_and_two_of_all_heads_together():
+    tests = {"p": [0.5, 0.001, 0.001], "p_adjusted": [0.6, 0.4, 0.001]}
+    facts = dict.fromkeys([*effects.TABLE1, "experiment"], 0.0) | {"experiment": TRANSLATION, "kind": "enc_enc", "layer": 1}
+    rows = pd.DataFrame({**facts, "head": [1, 2, 3], "n": 40, "delta": [-1.0, 2.0, -3.0], **tests})
+    page = table1(rows).page
+    assert page.loc[0, ["head 1", "head 2", "head 3"]].tolist() == ["-1.00", "+2.00*", "-3.00**"]
