@@ -3,11 +3,13 @@
 import copy
 import json
 
+import pytest
 from jsonschema import Draft202012Validator
 from small_config import SHIPPED, SMALL, changed, sentence, with_family
 from tiny_models import HEADS, LAYERS, WIDTH, tiny
 from transformers import BertTokenizerFast
 
+from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import SHAPE
 from attention_atlas.models.loading import describe
 from attention_atlas.workflow.config import merged, read_configuration, read_schema, resolve, write_configuration
@@ -33,6 +35,14 @@ def test_overlays_are_merged_over_config_and_registries(tmp_path):
     assert both == {"a": {"b": [3], "c": 2}, "d": {"e": 1}}
     both["d"]["e"] = both["a"]["b"] = 2
     assert (base, over) == ({"a": {"b": [1], "c": 2}}, {"a": {"b": [3]}, "d": {"e": 1}})
+
+
+def test_a_file_of_a_thousand_levels_is_named(tmp_path):
+    write_configuration(SHIPPED, tmp_path)
+    deep = tmp_path / "deep.yaml"
+    deep.write_text(f"a: {'[' * 1000}{']' * 1000}\n", encoding="utf-8")
+    with pytest.raises(AtlasError, match=r"deep\.yaml: values stand in each other too deeply"):
+        read_configuration(tmp_path, [deep])
 
 
 def test_every_shipped_run_resolves_with_known_models_and_corpora():

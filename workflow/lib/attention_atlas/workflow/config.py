@@ -67,7 +67,10 @@ def read_configuration(folder: str | Path, overlays: Iterable[str | Path] = ()) 
     """The configuration of a folder, merged as Snakemake does: config.yaml, the registries beside it, then overlays."""
     config: dict[str, Any] = {}
     for path in (*(Path(folder, name) for name in ("config.yaml", *REGISTRIES.values())), *overlays):
-        config = merged(config, entries_of(Path(path)))
+        try:
+            config = merged(config, entries_of(Path(path)))
+        except RecursionError as error:
+            raise AtlasError(f"{path}: values stand in each other too deeply for a configuration file.") from error
     return config
 
 
