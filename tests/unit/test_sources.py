@@ -2,7 +2,9 @@
 
 import gzip
 import hashlib
+import io
 import json
+import tarfile
 from itertools import islice
 from pathlib import Path
 from unittest.mock import Mock
@@ -18,7 +20,7 @@ import requests
 import sacrebleu.utils
 from sacrebleu import DATASETS
 
-from attention_atlas.corpora.sources import fetch, hub_rows
+from attention_atlas.corpora.sources import check_content, fetch, hub_rows
 from attention_atlas.corpora.text import parallel_records
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.hub_files import MIRROR_VARIABLE
@@ -63,6 +65,16 @@ def test_a_file_of_the_mirror_is_taken_if_its_checksum_packed_or_unpacked_is_rig
     place.write_bytes(packed[:-20])
     digest = hashlib.sha256(packed[:-20]).hexdigest()
     assert f"expected sha256 {DIGEST}, found {digest}." in refused(SOURCE, tmp_path / "other")
+
+
+def test_the_order_of_an_archive_does_not_matter_where_two_folders_have_a_file_of_one_name(tmp_path):
+    for names in (("a/1.conll", "b/1.conll"), ("b/1.conll", "a/1.conll")):
+        with tarfile.open(tmp_path / "x.tar", "w") as archive:
+            for name in names:
+                member = tarfile.TarInfo(name)
+                member.size = len(name)
+                archive.addfile(member, io.BytesIO(name.encode()))
+        check_content(tmp_path / "x.tar", hashlib.sha256(b"a/1.conllb/1.conll").hexdigest(), "*.conll")
 
 
 def test_a_redirect_to_a_file_is_no_wrong_checksum(tmp_path, monkeypatch):

@@ -98,7 +98,8 @@ def column_files(
         chosen = [name for name in named if not _OTHER_LANGUAGES & set(PurePath(name).parts[:-1])]
         if not chosen:
             raise AtlasError(f"{path}: there is no file here whose name matches {files!r}, only {', '.join(names[:3])} ...")
-        return sorted(chosen, key=lambda name: name.rsplit("/", 1)[-1] if by_base_name else name)
+        # Files of one name in several folders are in the order of these, not in that of the archive.
+        return sorted(chosen, key=lambda name: (name.rsplit("/", 1)[-1] if by_base_name else "", name))
 
     for name, content in packed_files(path, choose):
         yield f"{path}{'/' if path.is_dir() else ':'}{name}", enumerate(io.BytesIO(content), start=1)
