@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from small_tokenizer import save_tokenizer
 from tiny_models import saved_model, tiny
 from tokenizers import Tokenizer
-from transformers import BertConfig, BertModel, GPTNeoXConfig, GPTNeoXForCausalLM
+from transformers import BertConfig, BertModel, GPTNeoXConfig, GPTNeoXForCausalLM, MistralConfig, MistralModel
 
 from attention_atlas.atlas.head_scores import (
     LONGEST,
@@ -19,6 +19,7 @@ from attention_atlas.atlas.head_scores import (
     draw_inputs,
     head_scores,
     ordinary_pieces,
+    random_entries,
     random_scores,
     repeated_sequences,
     repetition_measures,
@@ -172,3 +173,18 @@ def test_random_weights_are_compared_on_even_terms(tmp_path):
     mean = np.mean([2 / len(example.tokens) for example in inputs.sentences])
     assert np.quantile(shares, 0.975) > 1.5 * mean
     assert relative.max() < 1.5
+
+
+def test_scores_of_a_model_with_a_window_are_absolute_whatever_lengths_a_random_model_reads(tmp_path):
+    """Some parts of the inputs are shorter than the window, and the whole is not: one scale for all."""
+    of_job = inputs_of_job(tmp_path)
+    of_job["settings"] |= {"random_models": 6, "random_inputs": 1}
+    entry = saved_model(
+        MistralModel(MistralConfig(vocab_size=200, num_key_value_heads=3, sliding_window=30, **SMALL)), tmp_path
+    )
+    draws = Draws(8, 6, 1, 100, 0)
+    inputs = draw_inputs(of_job["card"], of_job["tokenizer"], of_job["examples"], draws)
+    parts = [inputs.part(number, 1) for number in range(6)]
+    assert 0 < sum(2 * part.sequences[0].length < 28 for part in parts) < 6
+    means = [scores_of(one, part)["sink"].mean(axis=0) for one, part in zip(random_entries(entry, draws), parts, strict=True)]
+    assert random_scores(entry, **of_job)["scores"]["sink"] == pytest.approx(np.stack(means))

@@ -118,14 +118,13 @@ def test_heads_whose_outputs_are_gated_have_no_norm_weighted_attention_and_the_t
     assert "heads' outputs are gated" in notes["norm_sink"]
 
 
-def test_even_shares_are_those_of_attention_to_all_that_a_token_can_see(tmp_path):
+def test_even_shares_are_those_of_attention_to_all_that_a_token_can_see():
     inputs = Inputs([sequence.example for sequence in SHORT], SHORT, 1)
     lengths = np.array([len(sequence.example.input_ids) for sequence in SHORT])
-    entry = saved_model(small("bert"), tmp_path)
-    both_ways = even_scores(entry, inputs, causal=False)
+    both_ways = even_scores(inputs, causal=False)
     assert both_ways["sink"] == both_ways["norm_sink"] == pytest.approx((2 / lengths).mean())
     assert both_ways["induction"] == pytest.approx((1 / lengths).mean())
-    causal = even_scores(entry, inputs, causal=True)
+    causal = even_scores(inputs, causal=True)
     expected = np.mean([np.mean([1 / (place + 1) for place in range(1, n - 1)]) for n in lengths])
     assert causal["sink"] == pytest.approx(expected)
     assert even_map(3, True)[0, 0, :, 0] == pytest.approx([1, 1 / 2, 1 / 3])

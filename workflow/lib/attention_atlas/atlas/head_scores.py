@@ -104,15 +104,16 @@ def random_scores(
     seed: int,
 ) -> dict[str, dict[str, Floats]]:
     """Measure -> [random model, layer, head]: scores of randomly initialised models of an architecture on some inputs, divided
-    by those of uniform attention on the same inputs.
+    by those of uniform attention on the same inputs (not for models with a window, see `_is_windowed`).
     """
     draws = Draws(**settings, resamples=resamples, seed=seed)
     inputs = draw_inputs(card, tokenizer, examples, draws)
+    windowed = _is_windowed(model, inputs)
     scores: list[dict[str, Floats]] = []
     for number, entry in enumerate(progress(random_entries(model, draws), label="models with random weights")):
         part = inputs.part(number, draws.random_inputs)
         values = scores_of(entry, part)
-        even = even_scores(model, part, "next_token" not in values)
+        even = {} if windowed else even_scores(part, "next_token" not in values)
         scores.append({name: mean_over_inputs(of_inputs) / even.get(name, 1.0) for name, of_inputs in values.items()})
     return {"scores": {measure: np.stack([of_model[measure] for of_model in scores]) for measure in scores[0]}}
 
@@ -144,7 +145,7 @@ def head_scores(
             f"models with random weights and {card.name} have different measures ({different}): delete the files "
             "random_scores.safetensors of the run and start again."
         )
-    even = even_scores(model, inputs, "next_token" not in scores)
+    even = {} if _is_windowed(model, inputs) else even_scores(inputs, "next_token" not in scores)
     tables = [
         score_rows(measure, values, null[measure].ravel() * even.get(measure, 1.0), inputs, draws).assign(
             even_share=even.get(measure, np.nan), note=notes.get(measure, "")
@@ -211,13 +212,8 @@ def scores_of(entry: Mapping[str, Any], inputs: Inputs, notes: dict[str, str] | 
     return {**stacked, OV_COPYING: _copying_of(model, unembedding, reasons)[None]}
 
 
-def even_scores(entry: Mapping[str, Any], inputs: Inputs, causal: bool) -> dict[str, float]:
-    """Measure -> its value under uniform attention over all tokens that a token can attend to, mean over inputs.
-
-    Empty for a model with a window that is shorter than an input: there uniform attention is not that over all tokens.
-    """
-    if _is_windowed(entry, inputs):
-        return {}
+def even_scores(inputs: Inputs, causal: bool) -> dict[str, float]:
+    """Measure -> its value under uniform attention over all tokens that a token can attend to, mean over inputs."""
     sinks = [float(sink_share(even_map(len(one.input_ids), causal), one)[0, 0]) for one in inputs.sentences]
     shares = [repetition_measures(even_map(len(one.example.input_ids), causal), one, causal) for one in inputs.sequences]
     of_sequences = {name: np.array([float(share[name][0, 0]) for share in shares]) for name in shares[0]}
@@ -232,7 +228,9 @@ def even_map(n: int, causal: bool) -> Floats:
 
 
 def _is_windowed(entry: Mapping[str, Any], inputs: Inputs) -> bool:
-    """Whether some layers attend to a window that is shorter than the longest input."""
+    """Whether some layers attend to a window that is shorter than the longest input: there uniform attention is not that over
+    all tokens.
+    """
     longest = max(len(example.input_ids) for example in (*inputs.sentences, *(s.example for s in inputs.sequences)))
     settings = configuration(locate(entry)).get_text_config()
     windows = (getattr(settings, name, None) for name in ("sliding_window", "attention_chunk_size"))
