@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import contextlib
 import errno
-import fcntl
 import gzip
 import hashlib
 import json
@@ -105,15 +104,16 @@ def whole_file(path: str | Path) -> Iterator[Path]:
 def whole_files(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
     """Yield a temporary folder in `folder`; if the block succeeds, move the named files out of it, in order.
 
-    The folder is locked: a job that outlived its killed Snakemake must not share it with the job of the next start.
+    A lock beside the folder keeps out the job of the next start while a job lives on whose Snakemake was killed.
     """
+    from filelock import FileLock, Timeout
+
     scratch = Path(folder, f".files{_PART}")
     Path(folder).mkdir(parents=True, exist_ok=True)
-    lock = os.open(folder, os.O_RDONLY)
+    lock = FileLock(Path(folder).with_name(f".{Path(folder).name}.lock"), timeout=0)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        os.close(lock)
+        lock.acquire()
+    except Timeout as error:
         raise AtlasError(
             f"{folder}: another process still works in this folder, such as a job of a Snakemake that was killed: end it, or "
             "wait for it, and start again."
@@ -128,7 +128,7 @@ def whole_files(folder: str | Path, names: Sequence[str]) -> Iterator[Path]:
             os.replace(scratch / name, Path(folder, name))
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
-        os.close(lock)
+        lock.release()
 
 
 @contextlib.contextmanager
