@@ -9,10 +9,8 @@ labels of the published converters; a record is a sentence with the targets of o
 
 from __future__ import annotations
 
-import json
 import random
 import re
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,7 +32,7 @@ from attention_atlas.corpora.conllu import (
     tree_builders,
 )
 from attention_atlas.corpora.layers import EDGE_TASKS, EdgeTarget, WordSpan
-from attention_atlas.corpora.records import Dropped
+from attention_atlas.corpora.records import Dropped, packed_files
 from attention_atlas.corpora.text import WORD, spaces_in
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import columns_of, decoded, json_object, read_lines
@@ -285,10 +283,9 @@ def _protorole_sentences(raw: Path, companion: str | Path | None) -> Iterator[_B
 
 def _annotations(raw: Path) -> dict[str, Any]:
     try:
-        with zipfile.ZipFile(raw) as archive:
-            (member,) = [name for name in archive.namelist() if name.endswith(".json") and "/" not in name]
-            data = json.loads(archive.read(member))["data"]
-    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        ((name, content),) = packed_files(raw, lambda names: [n for n in names if n.endswith(".json") and "/" not in n])
+        data = json_object(decoded(content, f"{raw}: {name}"), f"{raw}: {name}")["data"]
+    except (AtlasError, ValueError, KeyError) as error:
         raise AtlasError(
             f"{raw}: not a zip archive with one JSON file of proto-roles under 'data' ({error}); fetch it again."
         ) from error
