@@ -286,9 +286,9 @@ def head_ablation(model: LanguageModel, examples: Sequence[Example], card: Model
     which keeps what the head writes everywhere (mean ablation).
     """
     probes = word_probes(model, examples, card.mask)
-    drawn = np.random.default_rng(chosen.seed).permutation(np.arange(len(probes)))[: chosen.loss_words]
-    read = {id(list(probes.values())[number].example) for number in drawn}
-    words = [word for word, probe in probes.items() if id(probe.example) in read]
+    inputs = [(word[0], probe.example.input_ids) for word, probe in probes.items()]
+    read = {inputs[number] for number in np.random.default_rng(chosen.seed).permutation(len(inputs))[: chosen.loss_words]}
+    words = [word for word, of_word in zip(probes, inputs, strict=True) if of_word in read]
     plans = [
         plan
         for layer, outputs in enumerate(mean_outputs(model.model.base_model, examples, card.pad or 0))
@@ -399,5 +399,7 @@ def effect_of(changes: Floats, units: Units, draws: int, seed: int) -> dict[str,
     # Sums that differ by less are equal: they differ by rounding.
     reached = null >= by_unit[:, 0].sum() - 1e-9 * np.abs(by_unit).sum()
     p = (1 + max(reached.sum(), (deviations[2] >= of_head).sum())) / (1 + draws)
-    change = means[0, 0], low[1], high[1], means[0, 1], np.mean(of_placebos), observed[0], low[0], high[0], p
-    return dict(zip(CAUSAL_EFFECTS[7:16], map(float, change), strict=True))
+    on_relation = {"relation_change": means[0, 0], "relation_low": low[1], "relation_high": high[1]}
+    others = {"matched_change": means[0, 1], "placebo": np.mean(of_placebos)}
+    effect = {"value": observed[0], "ci_low": low[0], "ci_high": high[0], "p": p}
+    return {name: float(number) for name, number in (on_relation | others | effect).items()}
