@@ -149,11 +149,13 @@ def _models_of_page(inputs: StudyInputs, run: str) -> list[str]:
 
 def of_sentences(folder: str, *suffixes: str) -> Callable[[StudyInputs, str], dict[str, list[str]]]:
     """Model -> files of the first shard of the sentences whose attention the page shows."""
-    return lambda inputs, run: {
-        model: [shard_paths(inputs.config, run, model, of.get("shown") or of["sentences"], folder, s)[0] for s in suffixes]
-        for of in [inputs.config["runs"][run][ID]]
-        for model in _models_of_page(inputs, run)
-    }
+
+    def files(inputs: StudyInputs, run: str) -> dict[str, list[str]]:
+        config, models = inputs.config, _models_of_page(inputs, run)
+        corpus = config["runs"][run][ID].get("shown", config["runs"][run][ID].get("sentences"))
+        return {model: [shard_paths(config, run, model, corpus, folder, s)[0] for s in suffixes] for model in models}
+
+    return files
 
 
 def evidence(name: str) -> Callable[[StudyInputs, str], dict[str, str]]:
