@@ -21,7 +21,7 @@ from attention_atlas.figures.style import PAGE, DrawnFigure, page_figure
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD
 from attention_atlas.methods.surface import TARGETS
 from attention_atlas.published.values import rows_of_column
-from attention_atlas.studies.clark2019.head_measures import PREDICTED
+from attention_atlas.studies.clark2019 import PREDICTED
 from attention_atlas.workflow.shown import figure
 
 _KINDS = {

@@ -30,8 +30,8 @@ from attention_atlas.models.card import Card, ModelCard
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.language_models import LanguageModel, MaskedExample, MlmHead, mask_pieces, unmasked
 from attention_atlas.stats.intervals import level_of_parts, percentile_interval, resampled_counts
+from attention_atlas.studies.clark2019 import PREDICTED
 from attention_atlas.studies.clark2019.claims import first_late_layer
-from attention_atlas.studies.clark2019.head_measures import PREDICTED
 
 MASKINGS = ("masked", "unmasked")
 ALL_ROWS, REACHABLE = "all", "reachable"

@@ -9,9 +9,6 @@ from attention_atlas.methods.head_measures import LINGUISTIC, PLACE, WHERE, Meas
 if TYPE_CHECKING:
     import pandas as pd
 
-PREDICTED = "predicted"
-"""Queries that a mean gradient of Figure 3 is over: those of the predicted tokens."""
-
 
 def _of_first_relations(table: pd.DataFrame) -> pd.DataFrame:
     """Names and numbers of the relation of rank 1 of each head; best_relation: `NONE` if it is not better than the offset."""

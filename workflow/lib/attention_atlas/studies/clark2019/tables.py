@@ -19,10 +19,10 @@ from attention_atlas.methods.options import in_words
 from attention_atlas.published.compare import VERDICT_NOTE, claim_frame, claim_table, compare, value_table, verdict_counts
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, printed
+from attention_atlas.studies.clark2019 import PREDICTED
 from attention_atlas.studies.clark2019.claims import SMALL_GRADIENT, first_late_layer, measured_claim, middle_layers
 from attention_atlas.studies.clark2019.claims import claims as tested_claims
 from attention_atlas.studies.clark2019.coreference import BASELINES, BEST_HEAD
-from attention_atlas.studies.clark2019.head_measures import PREDICTED
 from attention_atlas.studies.clark2019.probe_scores import ATTENTION_WORDS, BIAS_FREE
 from attention_atlas.workflow.shown import table
 
