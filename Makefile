@@ -39,10 +39,10 @@ test: $(DEV) ## checks and tests: no network, no GPU, no corpora needed
 	$(BIN)/snakefmt --check Snakefile workflow/rules tests/workflow/new_study
 	$(BIN)/snakemake --lint
 	$(BIN)/python tools/sync.py --check
-	$(BIN)/pytest --numprocesses 2 --dist loadfile -m "not long"
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m "not long"
 
 test-long: $(DEV) ## tests that take long and rarely fail
-	$(BIN)/pytest --numprocesses 2 --dist loadfile -m long
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder -m long
 
 test-real: $(DEV) ## the laptop run and tests on real corpora; ATLAS_DATA names a mirror folder, else they are downloaded
 	$(SNAKEMAKE) --config 'targets=[laptop]'

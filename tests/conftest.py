@@ -6,6 +6,7 @@ draws as many new ones.
 
 import os
 
+import pytest
 from hypothesis import settings
 
 for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -14,3 +15,8 @@ for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 TRIES = int(os.environ.get("ATLAS_FUZZ", "0"))
 settings.register_profile("atlas", derandomize=not TRIES, deadline=None, max_examples=TRIES or 100)
 settings.load_profile("atlas")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """First the test whose set-up builds the small run: the second process does others meanwhile, and does not wait for it."""
+    items.sort(key=lambda item: item.path.name != "test_after_a_run.py")
