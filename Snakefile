@@ -31,7 +31,7 @@ from attention_atlas.workflow.config import environment, merged, read_configurat
 from attention_atlas.workflow.paths import NAME, one_of
 from attention_atlas.workflow.requirements import ENVIRONMENTS, without_missing
 from attention_atlas.workflow.study import captions, studies
-from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
+from attention_atlas.workflow.unfinished import interrupt_jobs, rerun_unfinished_jobs
 
 try:
     # The registries are read here, since Snakemake's reader of configuration files takes ten times as long.
@@ -50,6 +50,7 @@ os.environ.update(environment(config))
 targets = Targets(config, warn=logger.warning, named=named)
 if workflow.is_main_process:
     rerun_unfinished_jobs()
+    interrupt_jobs()
 
 
 if not is_module:

@@ -2,12 +2,14 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from workspaces import ROOT
+from workspaces import ROOT, listen_to_interrupts
 
 from attention_atlas.workflow.unfinished import SWITCH
 
@@ -17,10 +19,11 @@ import sys
 
 sys.path.insert(0, {str(ROOT / "workflow/lib")!r})
 
-from attention_atlas.workflow.unfinished import rerun_unfinished_jobs
+from attention_atlas.workflow.unfinished import interrupt_jobs, rerun_unfinished_jobs
 
 if workflow.is_main_process:
     rerun_unfinished_jobs()
+    interrupt_jobs()
 
 
 rule table:
@@ -49,11 +52,15 @@ rule scores:
 """
 SCRIPT = """
 import os
+import time
 from pathlib import Path
 
 from attention_atlas.workflow.job import job
 
 with job(snakemake):
+    if "SLOW" in os.environ:
+        Path("started").touch()
+        time.sleep(600)
     for path in snakemake.output:
         if "STOPPED" in os.environ:
             raise SystemExit("stopped")
@@ -98,3 +105,21 @@ def test_a_changed_job_with_a_new_file_runs_again_and_deleted_files_are_not_miss
         assert jobs(folder, "second", "-n", counts=True) == set()
         (folder / name).unlink()
     assert jobs(folder, "second", "-n", counts=True) == set()
+
+
+def test_an_interrupt_of_snakemake_alone_ends_its_jobs(folder):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "snakemake", "--cores", "1", "--config", "code=second", "counts=False"],
+        cwd=folder,
+        env=os.environ | {"SLOW": "yes"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=listen_to_interrupts,
+        start_new_session=True,
+    )
+    while not (folder / "started").exists():
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) != 0
+    assert jobs(folder, "second") == {"table", "scores"}

@@ -1,4 +1,4 @@
-"""The one patch of Snakemake: it takes what depends on the old files of stopped or changed jobs for up to date.
+"""Stopped jobs, and the one patch of Snakemake: it takes what depends on old files of stopped or changed jobs for up to date.
 
 - Snakemake deletes the files of a job before it starts the job. If the job is stopped, what was made from the earlier files
   remains, and Snakemake does not miss files that only existing files were made from (snakemake/snakemake#1978).
@@ -10,10 +10,13 @@ Here such jobs are counted among the incomplete ones, which the option `--rerun-
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 import os
+import signal
 from pathlib import Path
+from types import FrameType
 
 _log = logging.getLogger(__name__)
 SWITCH = "ATLAS_PATCH"  # environment variable: "off" leaves Snakemake as it is
@@ -65,3 +68,22 @@ def rerun_unfinished_jobs() -> None:
         return files
 
     DAG.incomplete_files = incomplete_files
+
+
+def interrupt_jobs() -> None:
+    """Let an interrupt that Snakemake alone receives (`kill -INT`) reach its jobs, as Ctrl-C does.
+
+    Else Snakemake waits until they end, and runs them once more at the next start.
+    """
+    import psutil
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGINT)
+        signal.default_int_handler(number, frame)
+
+    # Not where a program that uses Snakemake listens, or starts it outside of its main thread.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        with contextlib.suppress(ValueError):
+            signal.signal(signal.SIGINT, interrupt)
