@@ -1,5 +1,6 @@
 """The attention cache: what is written is read, in single precision and over words; whatever is damaged or foreign is named."""
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -111,6 +112,15 @@ def test_a_damaged_or_foreign_shard_is_named(tmp_path, damage, problem):
     damage(path)
     with pytest.raises(AtlasError, match=re.escape(f"{path}: this shard cannot be used ({problem}")):
         list(read_attention([path]))
+
+
+def test_a_description_with_any_other_value_is_refused(tmp_path):
+    path = write(tmp_path, 0, [0, 1])
+    text = path.with_suffix(".json").read_text()
+    for key, value in itertools.product(json.loads(text), (None, True, 0, 10**30, 0.5, "", "\ud800", [[]], {"x": None})):
+        path.with_suffix(".json").write_text(json.dumps(json.loads(text) | {key: value}))
+        with pytest.raises(AtlasError, match=re.escape(f"{path}: this shard cannot be used")):
+            list(read_attention([path]))
 
 
 def test_every_half_that_is_not_negative_is_the_same_number_in_single_precision():

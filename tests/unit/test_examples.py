@@ -4,12 +4,14 @@ import contextlib
 import random
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from small_entries import FILE_ORDER
 from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.examples import Example, build_shard, read_examples, write_examples
 from attention_atlas.errors import DamagedFile
+from attention_atlas.io.tables import read_parquet, write_parquet
 
 ENTRY = {"reader": "conllu", "shard": 3, "max_tokens": 12, "view": "none", **FILE_ORDER}
 SEGMENTS = {"reader": "segments", "lines": "sentences", "recipe": "authors", "segment_ids": "zeros"}
@@ -104,20 +106,42 @@ def test_what_a_recipe_loses_is_in_the_table_of_the_shard_that_lost_it(build):
     assert dropped == ["5\tdocument 7, sentence 1\tchunk of one sentence ends its document\t\tsentence\t2"]
 
 
-def test_no_flipped_bit_makes_other_examples(tmp_path):
-    """Without checksums of pages, two of three flips were read as other examples."""
+ROWS = [Example(r, f"n{r}", (2, r), (0, 0), ("a", "b"), (-1, 0), (f"w{r}",)) for r in range(50)]
+FRAME = pd.DataFrame(
+    {"record": range(200), "score": [0.37 * k for k in range(200)], "label": [f"x{k % 7}" for k in range(200)]}
+)
+
+
+@pytest.mark.parametrize(
+    ("write", "is_sound"),
+    [
+        (lambda path: write_examples(path, ROWS), lambda path: list(read_examples([path])) == ROWS),
+        (lambda path: write_parquet(FRAME, path), lambda path: read_parquet(path).equals(FRAME)),
+    ],
+    ids=["examples", "frame"],
+)
+def test_no_damaged_file_is_read_as_another(tmp_path, write, is_sound):
+    """Without checksums of pages, two of three flipped bits made other examples."""
     path, chance = tmp_path / "0.parquet", random.Random(0)
-    examples = [Example(r, f"n{r}", (2, r), (0, 0), ("a", "b"), (-1, 0), (f"w{r}",)) for r in range(50)]
-    write_examples(path, examples)
+    write(path)
     content, outcomes = path.read_bytes(), []
-    for _ in range(100):
+    for number in range(300):
         damaged = bytearray(content)
-        damaged[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+        start, stop = sorted(chance.sample(range(len(content)), 2))
+        match number % 6:
+            case 0:
+                damaged[start:stop] = bytes(stop - start)
+            case 1:
+                del damaged[start:stop]
+            case 2:
+                damaged[start:start] = content[start:stop]
+            case _:
+                damaged[start] ^= 1 << chance.randrange(8)
         path.write_bytes(damaged)
         with contextlib.suppress(DamagedFile):
-            outcomes.append(list(read_examples([path])) == examples)
+            outcomes.append(is_sound(path))
     assert all(outcomes)
-    assert len(outcomes) < 50, "most are errors"
+    assert len(outcomes) < 150, "most are errors"
 
 
 def test_reading_stops_at_the_limit_over_several_files(tmp_path):

@@ -75,7 +75,7 @@ def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> pd.D
     try:
         wanted = None if columns is None else list(columns)
         return pd.read_parquet(path, columns=wanted, page_checksum_verification=True)
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedFile(path, f"this table cannot be read ({error})") from error
 
 
