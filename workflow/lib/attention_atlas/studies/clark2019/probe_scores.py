@@ -14,7 +14,7 @@ from attention_atlas.corpora.examples import Examples
 from attention_atlas.io.html_tables import Table
 from attention_atlas.methods.head_tables import independent_units
 from attention_atlas.published.values import load_published, published_column
-from attention_atlas.stats.intervals import bootstrap_ratio, percentile_interval, resampled_counts
+from attention_atlas.stats.intervals import bootstrap_ratio, percentile_interval, resampled_counts, with_seed_variation
 from attention_atlas.workflow.shown import table
 
 Floats = npt.NDArray[np.float64]
@@ -122,7 +122,7 @@ def root_gains(results: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame
     counts = _by_draw_and_unit(results, "seed")
     names = [name for name, alignment in counts if alignment == "fixed"]
     pairs = {name: (counts[name, "fixed"], counts[name, "legacy"]) for name in names}
-    return pd.DataFrame([{"probe": name} | _difference(pair, resamples, seed, (1, 1)) for name, pair in pairs.items()])
+    return pd.DataFrame([{"probe": name} | _difference(pair, resamples, seed, paired=True) for name, pair in pairs.items()])
 
 
 def probe_leads(results: pd.DataFrame, resamples: int, seed: int) -> pd.DataFrame:
@@ -136,17 +136,24 @@ def probe_leads(results: pd.DataFrame, resamples: int, seed: int) -> pd.DataFram
         second = counts.get((over, alignment), counts.get((over, "-")))
         if second is not None:
             row = {"probe": ATTENTION_WORDS, "over": over, "root_alignment": alignment}
-            rows.append(row | _difference((counts[ATTENTION_WORDS, alignment], second), resamples, seed, (1, 2)))
+            rows.append(row | _difference((counts[ATTENTION_WORDS, alignment], second), resamples, seed, paired=False))
     return pd.DataFrame(rows)
 
 
-def _difference(probes: Sequence[Sequence[Floats]], resamples: int, seed: int, draw_seeds: Sequence[int]) -> dict[str, float]:
+def _difference(probes: Sequence[Sequence[Floats]], resamples: int, seed: int, paired: bool) -> dict[str, float]:
     """Accuracy of the first of two probes (right words and words, [draw, unit]) minus that of the second, without punctuation.
 
-    Bootstrap over units, the same for both, and over the draws of each: the same where `draw_seeds` are equal.
+    Bootstrap over units, the same for both, and the variation between draws, which two probes share if they are `paired`.
     """
-    ratios = [_resampled_ratio(probe, resamples, seed, seed + k) for probe, k in zip(probes, draw_seeds, strict=True)]
-    low, high = percentile_interval((ratios[0] - ratios[1])[:, None])
+    drawn = np.concatenate(list(resampled_counts(probes[0][0].shape[1], resamples, seed)))  # [resample, unit]
+    over_units = [(drawn @ right.sum(axis=0) / (drawn @ words.sum(axis=0)))[:, None] for right, words in probes]
+    by_draw = [(right.sum(axis=1) / words.sum(axis=1))[:, None] for right, words in probes]
+    if paired:
+        resampled = with_seed_variation(over_units[0] - over_units[1], by_draw[0] - by_draw[1], seed)
+    else:
+        varied = [with_seed_variation(*terms, seed + k) for k, terms in enumerate(zip(over_units, by_draw, strict=True))]
+        resampled = varied[0] - varied[1]
+    low, high = percentile_interval(resampled)
     first, second = (right.sum() / words.sum() for right, words in probes)
     words = probes[0][1]
     sizes = {"n": int(words[0].sum()), "units": words.shape[1], "seeds": len(words)}
@@ -162,17 +169,6 @@ def _by_draw_and_unit(results: pd.DataFrame, draw: str) -> dict[Any, list[Floats
         ]
         for key, frame in results.groupby(KEYS, sort=False)
     }
-
-
-def _resampled_ratio(terms: Sequence[Floats], resamples: int, seed: int, draw_seed: int) -> Floats:
-    """[resample] ratio of two sums (top and bottom, [draw, unit]) over resampled units and draws, with a seed for each."""
-    draws, units = terms[0].shape
-    ratios = []
-    by_unit, by_draw = resampled_counts(units, resamples, seed), resampled_counts(draws, resamples, draw_seed)
-    for drawn, drawn_draws in zip(by_unit, by_draw, strict=True):
-        top, bottom = (np.einsum("rd,du,ru->r", drawn_draws, values, drawn, optimize=True) for values in terms)
-        ratios.append(top / bottom)
-    return np.concatenate(ratios)
 
 
 @table(
