@@ -11,6 +11,7 @@ from sklearn.metrics import f1_score
 from torch import nn
 
 from attention_atlas.studies.tenney2019 import probes as ep
+from attention_atlas.studies.tenney2019.probing import Plan
 from attention_atlas.studies.tenney2019.targets import CONTROL_TASK, SHUFFLED_LABELS, Recipe, f1_of
 
 SENTENCES, LAYERS, PIECES, WIDTH, LABELS, TARGETS = 3, 4, 7, 10, 5, 6
@@ -213,3 +214,16 @@ def test_training_ends_below_the_smallest_learning_rate():
         assert not stopping.ended.all(), "4e-6, 2e-6, and then the smallest rate itself, which is still used"
     stopping.record(4, np.zeros(1))
     assert stopping.trained()[1].tolist() == [4]
+
+
+def test_a_control_model_is_probed_on_layer_0_and_the_last_alone():
+    study = Plan([5, 6], ["embeddings", "lexical"], whole=True, controls=True)
+    control = Plan([5, 6], ["embeddings"], whole=False, controls=False)
+    assert [(key.top, key.seed) for seed in (5, 6) for key in control.keys(TOP, seed)] == [(0, 5), (TOP, 5), (0, 6), (TOP, 6)]
+    every = [(top, lexical) for lexical in (False, True) for top in range(TOP + 1)]
+    for seed in (5, 6):
+        keys = study.keys(TOP, seed)
+        assert [(key.top, key.lexical) for key in keys if key.columns["condition"] == "early_stopping"] == every
+        assert [key.top for key in keys if key.equal] == [TOP]
+        assert [key.top for key in keys if key.labels == CONTROL_TASK] == [0, TOP]
+        assert [key.top for key in keys if key.labels == SHUFFLED_LABELS] == [TOP] * (seed == 5), "shuffled labels: one seed"
