@@ -18,8 +18,8 @@ MEASURES = "results/{run}/kovaleva2019/measures/{task}-{seed}.safetensors"
 
 
 def test_a_variant_names_another_corpus_or_another_model():
-    recipe = wildcards("laptop", variant="recipe")
-    assert INPUTS.pair(recipe, "segments") == ("minilm", "wikitext2-segments-clean")
+    recipe = wildcards("paper", variant="recipe")
+    assert INPUTS.pair(recipe, "segments") == ("bert-base-uncased", "wikipedia-segments-clean")
     casing = wildcards("paper", variant="casing")
     assert INPUTS.pair(casing, "dependencies") == ("bert-base-cased", "wsj-dev")
     # Its tokenizer is another one, so that it has examples of its own.
