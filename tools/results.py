@@ -25,7 +25,8 @@ import yaml  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
-from attention_atlas.published.compare import VERDICT_NOTE, claim_page  # noqa: E402
+from attention_atlas.published.compare import VERDICT_NOTE  # noqa: E402
+from attention_atlas.published.fixed import FIXED_NOTE, fixed_page, totals  # noqa: E402
 from attention_atlas.scoreboard.tables import CLAIM_VERDICTS, CLAIMS, SUMMARY, VERDICT_COLUMNS  # noqa: E402
 from attention_atlas.workflow.artifacts import made_with  # noqa: E402
 from attention_atlas.workflow.config import read_configuration  # noqa: E402
@@ -126,7 +127,7 @@ def write_results(run: str, folder: Path, code: str) -> tuple[Path, str]:
     values, counts = value_counts(summary), claim_counts(summary)
     libraries = [f"Made with {versions}." for versions in made_with(folder)]
     parts = [f"# Results of the run `{run}`", code, *libraries, "## Published values", values, "## Claims", counts]
-    write_text(page, "\n\n".join([*parts, VERDICT_NOTE, claims_table(claims)]) + "\n")
+    write_text(page, "\n\n".join([*parts, *totals(claims), VERDICT_NOTE, FIXED_NOTE, claims_table(claims)]) + "\n")
     return page, "\n\n".join((code, values, counts))
 
 
@@ -144,7 +145,7 @@ def claim_counts(summary: pd.DataFrame) -> str:
 
 def claims_table(claims: pd.DataFrame) -> str:
     """Claims with statistic, threshold and interval, as Markdown."""
-    return frame_table(claim_page(claims).rename(columns={"threshold": "holds if", "level": "coverage"}))
+    return frame_table(fixed_page(claims).rename(columns={"threshold": "holds if", "level": "coverage"}))
 
 
 def main() -> int:

@@ -8,7 +8,8 @@ from small_config import SHIPPED, changed, give_model
 
 from attention_atlas.io.files import write_text
 from attention_atlas.io.tables import write_table
-from attention_atlas.published.compare import CLAIM_COLUMNS, COLUMNS
+from attention_atlas.published.compare import COLUMNS
+from attention_atlas.published.fixed import COLUMNS as CLAIM_COLUMNS
 from attention_atlas.scoreboard.tables import summary_rows
 from attention_atlas.workflow.artifacts import listed_artifacts
 from attention_atlas.workflow.config import resolve
@@ -39,7 +40,8 @@ def built(folder, licence=""):
             else:
                 shown = CANARY if name in artifact.text_files else "drawn"
                 path.write_text(f"<h1>A</h1>\n<nav aria-label='Files and sources'>x</nav>{shown}", encoding="utf-8")
-    tested = ["a claim", "x", "undecided", "mean | share", 1.0, "above", 0.0, -1.0, 3.0, 0.95, 30, "documents", "paper"]
+    numbers = [1.0, "above", 0.0, -1.0, 3.0, 0.95, 30]
+    tested = ["a claim", "x", "undecided", "mean | share", *numbers, "documents", "paper", "added later"]
     claims = pd.DataFrame([tested], columns=list(CLAIM_COLUMNS))
     value = dict.fromkeys(COLUMNS, "") | {"item": "Table 1", "quantity": "accuracy", "published": 34.5, "ours": 34.5}
     values = pd.DataFrame([value | {"verdict": "match"}], columns=list(COLUMNS))

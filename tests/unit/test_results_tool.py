@@ -24,23 +24,9 @@ def folder(tmp_path):
         for study, (values, matches, differing) in VALUES.items()
     ]
     write_table(pd.DataFrame(rows, columns=SUMMARY), tmp_path / "one" / "scoreboard.tsv")
-    first = [
-        "a2019",
-        "heads gain",
-        "ours",
-        "holds",
-        "gain | loss",
-        1.5,
-        "above",
-        0.0,
-        0.25,
-        2.75,
-        0.95,
-        40,
-        "documents",
-        "paper",
-    ]
-    second = ["b2020", "no interval", "ours", "not tested", None, None, "above", 0.0, *[None] * 5, "paper"]
+    numbers = [1.5, "above", 0.0, 0.25, 2.75, 0.95, 40]
+    first = ["a2019", "heads gain", "ours", "holds", "gain | loss", *numbers, "documents", "paper", "fixed before results"]
+    second = ["b2020", "no interval", "ours", "not tested", None, None, "above", 0.0, *[None] * 5, "paper", "added later"]
     write_table(pd.DataFrame([first, second], columns=CLAIMS), tmp_path / "one" / "claims.tsv")
     return tmp_path
 
@@ -61,8 +47,8 @@ def test_the_page_has_the_counts_of_the_scoreboard_and_every_claim(folder):
     claims = page[page.index("## Claims") :]
     assert cells(claims, "all") == ["all", "2", "1", "1"]
     shown = ["heads gain", "ours", "gain \\| loss", "1.5", "0.25 to 2.75", "&gt; 0", "0.95", "40", "documents"]
-    assert cells(claims, "a2019 . paper . holds")[3:] == shown
-    assert cells(claims, "b2020 . paper . not tested")[3:] == ["no interval", "ours", "", "", "", "&gt; 0", "", "", ""]
+    assert cells(claims, "a2019 . paper . fixed before results . holds")[4:] == shown
+    assert cells(claims, "b2020 . paper . added later . not tested")[4:10] == ["no interval", "ours", "", "", "", "&gt; 0"]
     assert "Commit 1." in page
 
 

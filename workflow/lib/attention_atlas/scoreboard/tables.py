@@ -16,17 +16,17 @@ from attention_atlas.io.tables import with_columns
 from attention_atlas.models.card import Card
 from attention_atlas.published.compare import (
     ADDED,
-    CLAIM_COLUMNS,
     COLUMNS,
     DOES_NOT_HOLD,
     HOLDS,
     NOT_TESTED,
     UNDECIDED,
     VERDICTS,
-    claim_table,
     value_table,
     verdict_counts,
 )
+from attention_atlas.published.fixed import COLUMNS as CLAIM_COLUMNS
+from attention_atlas.published.fixed import fixed_table
 from attention_atlas.workflow.shown import page, table
 
 VERDICT_COLUMNS = {verdict: verdict.replace(" ", "_") for verdict in VERDICTS}
@@ -105,7 +105,7 @@ def comparison(comparisons: Mapping[str, pd.DataFrame], generated: bool) -> Tabl
 )
 def claims(claims_of: Mapping[str, pd.DataFrame], generated: bool) -> Table:
     """Every claim of all studies, tested on this run."""
-    page = claim_table(_joint(claims_of, CLAIMS[1:]))
+    page = fixed_table(_joint(claims_of, CLAIMS[1:]))
     return replace(page, notes=[_compared(generated), *page.notes])
 
 

@@ -16,7 +16,8 @@ from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.options import in_words
-from attention_atlas.published.compare import VERDICT_NOTE, claim_frame, claim_table, compare, value_table, verdict_counts
+from attention_atlas.published.compare import VERDICT_NOTE, compare, value_table, verdict_counts
+from attention_atlas.published.fixed import claims_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, printed
 from attention_atlas.studies.clark2019 import PREDICTED
@@ -434,6 +435,7 @@ def _with_best(heads: pd.DataFrame, best: pd.DataFrame, kind: str) -> pd.DataFra
     labels=("segments", "dependencies", "coreference", "probe_training"),
     needs=("segments", "dependencies"),
     uses=("coreference", "probe_training", "vectors"),
+    resources=("published/fixed_claims.tsv",),
 )
 def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -> Table:
     """What the paper says about order and thresholds, tested on this run's model: the claim, its statistic with an interval,
@@ -445,4 +447,4 @@ def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -
         place = published[one.identifier].item if one.identifier else one.place
         ours = f"{one.claim.ours}; on {one.label.corpus}"
         placed.append(replace(one.claim, statement=f"{place}: {one.claim.statement}", ours=ours))
-    return claim_table(claim_frame(placed))
+    return claims_table(placed)

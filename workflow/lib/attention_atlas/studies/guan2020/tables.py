@@ -16,7 +16,8 @@ from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods import head_types as distance_types
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, FEATURES, TITLES, TYPES, UNNAMED, VERTICAL
-from attention_atlas.published.compare import Claim, all_hold, claim_frame, claim_table, compare, value_table, verdict_counts
+from attention_atlas.published.compare import Claim, all_hold, compare, value_table, verdict_counts
+from attention_atlas.published.fixed import claims_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, printed
 from attention_atlas.stats.intervals import LEVEL, expanded_level, level_of_parts
@@ -264,6 +265,7 @@ def _names(head_types: pd.DataFrame) -> str:
     reads=("answers.parquet", "head_types"),
     settings=("resamples", "seed"),
     labels=("questions",),
+    resources=("published/fixed_claims.tsv",),
     megabytes=2000,
 )
 def claims(answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed: int) -> Table:
@@ -272,7 +274,7 @@ def claims(answers: pd.DataFrame, head_types: pd.DataFrame, resamples: int, seed
     each layer, for all types together.
     """
     tested = tested_claims(drops_of(answers), permuted_drops(answers), head_types, resamples, seed)
-    return claim_table(claim_frame(tested))
+    return claims_table(tested)
 
 
 def drops_of(answers: pd.DataFrame) -> pd.DataFrame:

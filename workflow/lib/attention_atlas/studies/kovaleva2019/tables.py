@@ -14,7 +14,8 @@ from attention_atlas.corpora.marked_text import LONGEST_ELEMENT, LONGEST_SENTENC
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
-from attention_atlas.published.compare import Claim, all_hold, claim_frame, claim_table, compare, value_table, verdict_counts
+from attention_atlas.published.compare import Claim, all_hold, compare, value_table, verdict_counts
+from attention_atlas.published.fixed import claims_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, published_column
 from attention_atlas.stats.intervals import LEVEL
@@ -137,10 +138,11 @@ def options(frames: Mapping[str, pd.DataFrame]) -> Table:
     optional={"frame_heads": ("frames", "frame_heads.tsv")},
     labels=("tasks", "frames", "tagged"),
     uses=("frames", "tagged"),
+    resources=("published/fixed_claims.tsv",),
 )
 def claims(frames: Mapping[str, pd.DataFrame]) -> Table:
     """Claims of the paper on order and size, tested on this run's models (Kovaleva et al. 2019)."""
-    return claim_table(claim_frame(tested_claims(frames)))
+    return claims_table(tested_claims(frames))
 
 
 @table(id="dropped", number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",), uses=("frames",))

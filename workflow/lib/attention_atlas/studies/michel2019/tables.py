@@ -13,7 +13,8 @@ from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_measures import CLASSIFICATION, KEYS, OTHERS, TRANSLATION
-from attention_atlas.published.compare import Claim, all_hold, claim_frame, claim_table, compare, value_table, verdict_counts
+from attention_atlas.published.compare import Claim, all_hold, compare, value_table, verdict_counts
+from attention_atlas.published.fixed import claims_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, published_column
 from attention_atlas.published.values import rows_of_column as published_cells
@@ -228,13 +229,14 @@ def _selected_elsewhere(
     settings=("importance",),
     labels=("translation", "classification"),
     uses=("translation_test", "classification_selection", "dynamics", "dynamics_importance"),
+    resources=("published/fixed_claims.tsv",),
 )
 def claims(frames: Mapping[str, pd.DataFrame], importance: Mapping[str, Any]) -> Table:
     """Claims of the paper, and objections of later work, tested on the run's models (Michel et al. 2019). Changes in score are
     tested against one BLEU point or percentage point, since the paper does not define a noticeable loss; their intervals
     include one extra loss and one extra gain, so that they have some width even where no example changes.
     """
-    tested = claim_table(claim_frame(claims_of(frames, importance["definition"])))
+    tested = claims_table(claims_of(frames, importance["definition"]))
     note = "Figure 2: at each end the wider of two intervals, by bootstrap over heads and over examples."
     return replace(tested, notes=[note, *tested.notes])
 

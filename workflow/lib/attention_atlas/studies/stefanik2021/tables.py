@@ -11,7 +11,8 @@ from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_tables import DOCUMENTS
-from attention_atlas.published.compare import Claim, claim_frame, claim_table, compare, value_table, verdict_counts
+from attention_atlas.published.compare import Claim, compare, value_table, verdict_counts
+from attention_atlas.published.fixed import claims_table
 from attention_atlas.published.matching import measure
 from attention_atlas.published.values import load_published, published_rows
 from attention_atlas.stats.simultaneous import largest_size_interval
@@ -37,6 +38,7 @@ _F1 = {"token_f1": "token F1", "phrase_f1": "phrase F1"}
     ),
     labels=("documents", "tagging"),
     needs=("documents", "development", "test"),
+    resources=("published/fixed_claims.tsv",),
 )
 def claims(
     relative_attention: pd.DataFrame,
@@ -59,7 +61,7 @@ def claims(
     ]
     tested += [_worst_heads(fine_tuning, metric) for metric in METRICS]
     tested += [_single_heads(ablation, metric, slide_gain()) for metric in METRICS]
-    shown, caution = claim_table(claim_frame([*tested, _attention(baselines)])), removal_caution(fine_tuning)
+    shown, caution = claims_table([*tested, _attention(baselines)]), removal_caution(fine_tuning)
     return replace(shown, notes=[*([f"Warning: {caution}."] if caution else []), *shown.notes])
 
 

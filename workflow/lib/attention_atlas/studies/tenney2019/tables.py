@@ -26,12 +26,11 @@ from attention_atlas.published.compare import (
     Claim,
     Measured,
     all_hold,
-    claim_frame,
-    claim_table,
     compare,
     value_table,
     verdict_counts,
 )
+from attention_atlas.published.fixed import claims_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import Published, load_published
 from attention_atlas.stats.intervals import LEVEL, expanded_level, level_of_parts
@@ -112,6 +111,7 @@ def options(summary_options: pd.DataFrame) -> Table:
     title="The paper's claims, and objections to them, tested on this run's model",
     reads=("summary/tasks", "summary/ends", "summary/mixing_weights", "summary/resamples.parquet"),
     labels=("tasks",),
+    resources=("published/fixed_claims.tsv",),
 )
 def claims(
     summary_tasks: pd.DataFrame,
@@ -123,7 +123,7 @@ def claims(
     layers resample the documents or sentences that n counts, and with them the seeds of the probes.
     """
     results = Results(summary_tasks, summary_ends, summary_mixing_weights, summary_resamples)
-    return claim_table(claim_frame(all_claims(results)))
+    return claims_table(all_claims(results))
 
 
 @table(
