@@ -7,6 +7,8 @@ A file that shows text of corpora is published with their names if their licence
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import shutil
 import sys
@@ -18,19 +20,21 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "workflow" / "lib")]
 
 import pandas as pd  # noqa: E402
+import yaml  # noqa: E402
 
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.compare import COVERED, DIFFERS, MATCH, VERDICT_NOTE  # noqa: E402
-from attention_atlas.workflow.artifacts import ListedArtifact, listed_artifacts  # noqa: E402
+from attention_atlas.published.fixed import FIXED_NOTE, totals  # noqa: E402
+from attention_atlas.workflow.artifacts import ListedArtifact, listed_artifacts, made_with  # noqa: E402
 from attention_atlas.workflow.config import resolve  # noqa: E402
 from attention_atlas.workflow.paths import Config  # noqa: E402
 from attention_atlas.workflow.requirements import without_missing  # noqa: E402
 from attention_atlas.workflow.study import studies, study_corpora  # noqa: E402
-from tools.markdown import escaped, frame_table  # noqa: E402
+from tools.findings import findings_page  # noqa: E402
+from tools.markdown import escaped, frame_table, markdown_table  # noqa: E402
 from tools.results import (  # noqa: E402
-    claim_counts,
     claims_table,
     configuration_of,
     jobs_to_do,
@@ -42,7 +46,7 @@ from tools.results import (  # noqa: E402
 )
 
 LARGEST = 250_000
-"""Bytes of a table or its page that is copied, and of a figure as SVG; a larger figure is published as PNG."""
+"""Bytes of a table or its page that is copied."""
 SHORT = 30
 """Rows of a table that is shown on the page of its study."""
 FREE = re.compile(r"(CC0|CC BY|CC BY-SA)( \d\.\d)?( \(.*\))?")
@@ -85,18 +89,46 @@ def compared_table(values: pd.DataFrame) -> str:
 def publish(config: Config, run: str, root: Path, out: Path, made: str) -> list[str]:
     """Write the pages of a run; returns the studies that have one."""
     folder, title = root / "results" / run, escaped(config["runs"][run]["title"])
-    listed, pages = listed_artifacts(config, run), {}
+    listed, titles = listed_artifacts(config, run), {}
     for study in (study for study in studies().values() if study.folder != ""):
         if parts := [_section(config, run, folder, out, entry) for entry in listed if entry.study.id == study.id]:
             paper = f" Paper: {study.paper.citation}, <{study.paper.url}>." if study.paper and study.paper.url else ""
-            head = [f"# {escaped(study.title)}", f"{title}.{paper}", "[All claims of this run](index.md)"]
+            head = [f"# {escaped(study.title)}", f"{title}.{paper}", "[What we found](index.md)"]
             write_text(out / f"{study.id}.md", "\n\n".join([*head, *parts]) + "\n")
-            pages[study.id] = f"- [{escaped(study.title)}]({study.id}.md)"
+            titles[study.id] = escaped(study.title)
     summary, claims = (read_table(folder / f"{name}.tsv") for name in ("scoreboard", "claims"))
-    parts = [f"# Results: {title}", made, "\n".join(pages.values()), "## Published values", value_counts(summary)]
-    parts += ["## Claims", claim_counts(summary), VERDICT_NOTE, claims_table(claims)]
-    write_text(out / "index.md", "\n\n".join(parts) + "\n")
-    return list(pages)
+    words = {"totals": totals(claims), "notes": f"{VERDICT_NOTE}\n\n{FIXED_NOTE}", "table": claims_table(claims)}
+    facts = {
+        "title": title,
+        "titles": titles,
+        "made": made,
+        "values": value_counts(summary),
+        **_provenance(config, run, folder),
+    }
+    write_text(out / "index.md", findings_page(folder, out, claims, **words, **facts))
+    return list(titles)
+
+
+def _provenance(config: Config, run: str, folder: Path) -> dict[str, Any]:
+    """What a run was made from: its corpora and models with checksums, dropped records, and settings."""
+    of_studies = [
+        (study_corpora(config, run, study.id), study) for study in studies().values() if study.id in config["runs"][run]
+    ]
+    names = dict.fromkeys(name for roles, study in of_studies for name in (*roles.values(), *study.corpora(config, run)))
+    used = {name: config["corpora"][name] for name in names}
+    rows = [[f"`{name}`", credit(corpus), str(corpus["source"].get("sha256", ""))] for name, corpus in used.items()]
+    cards = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("models/*/card.json"))]
+    rows += [[f"`{card['name']}`", escaped(card["origin"]), card["weights_sha256"]] for card in cards]
+    dropped = [read_table(path).assign(study=path.parent.name) for path in sorted(folder.glob("*/dropped.tsv"))]
+    records = pd.concat([pd.DataFrame(columns=["study", "corpus", "outcome", "unit", "n"]), *dropped])
+    return {
+        "corpora": ", ".join(dict.fromkeys(escaped(corpus["title"].partition(",")[0]) for corpus in used.values())),
+        "checksums": markdown_table(["corpus or model", "source and licence", "sha256"], rows),
+        "dropped": frame_table(records.loc[records["outcome"] != "kept", ["study", "corpus", "outcome", "unit", "n"]]),
+        "model": config["runs"][run].get("model", ""),
+        "versions": " ".join(f"Made with {versions}." for versions in made_with(folder)),
+        "settings": yaml.safe_dump(config["runs"][run], sort_keys=False, allow_unicode=True, width=120).strip(),
+    }
 
 
 def _section(config: Config, run: str, folder: Path, out: Path, entry: ListedArtifact) -> str:
@@ -123,7 +155,7 @@ def _section(config: Config, run: str, folder: Path, out: Path, entry: ListedArt
     }
     size = {name: (folder / place).stat().st_size for name, place in files.items()}
     if picture := next((name for name in files if name.endswith(".svg")), ""):
-        shown = picture if size[picture] <= LARGEST else f"{picture.removesuffix('.svg')}.png"
+        shown = min(picture, f"{picture.removesuffix('.svg')}.png", key=lambda name: size.get(name, math.inf))
         parts.append(f"![{number}]({_copied(folder, out, files[shown])})")
     if (main := f"{artifact.id}.tsv") in files:
         parts += _rows(artifact.id, read_table(folder / files[main]), bool(picture))

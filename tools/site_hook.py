@@ -1,8 +1,7 @@
 """Hook of MkDocs: fills the generated blocks of the pages, and adds files that are kept outside of docs/.
 
 A line `{{ name }}` or `{{ name argument }}` of a page is replaced by the output of a function, see
-`on_page_markdown`. Figures are those of the built sample run. Everything is made when the site is built; nothing generated is
-committed.
+`on_page_markdown`. The page of a paper has the tables and figures of a published run.
 """
 
 from __future__ import annotations
@@ -35,22 +34,20 @@ BLOCK = re.compile(r"^\{\{ (\w+)(?: ([\w-]+))? \}\}$", re.MULTILINE)
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Add pages that are kept elsewhere in the repository, and the figures and tables of the built sample run."""
+    """Add pages that are kept elsewhere in the repository."""
     for page, source in COPIED.items():
         files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
-    for path in site_pages.sample_files():
-        place = ROOT / config.extra["sample"] / path
-        if not place.exists():
-            raise Abort(f"The site shows figures of the sample run, and {place} is missing: run `make` first.")
-        files.append(File.generated(config, f"sample/{path}", abs_src_path=str(place)))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Replace the generated blocks of a page."""
-    depth = page.file.src_uri.count("/")
+    to_root = "../" * page.file.src_uri.count("/")
     blocks: dict[str, Callable[[str], str]] = {
-        "artefacts": lambda study: site_pages.artefact_sections(study, "../" * depth),
+        "artefacts": lambda study: site_pages.artefact_sections(
+            study, Path(config.docs_dir), config.extra["published"], to_root
+        ),
+        "errata": site_pages.errata,
         "roles": site_pages.roles_table,
         "settings": lambda _: settings_reference(),
         "studies": lambda _: site_pages.studies_table(),
@@ -66,4 +63,12 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
             raise Abort(f"docs/{page.file.src_uri}: there is no generated block '{match[0]}'.")
         return blocks[name](argument)
 
+    if page.file.src_uri.startswith("results/"):
+        # In the repository, the tables and figures of a paper have a page of their own.
+        places = {study: f"studies/{study}" for study in studies()} | {"atlas": "atlas"}
+        markdown = re.sub(
+            r"\]\((\w+)\.md",
+            lambda link: f"]({to_root}{places.get(link[1], link[1])}.md" if link[1] in places else link[0],
+            markdown,
+        )
     return BLOCK.sub(filled, markdown)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from attention_atlas.workflow.config import read_configuration, resolve
-from attention_atlas.workflow.study import Artifact, Study, artifacts, studies, study
+from attention_atlas.workflow.study import artifacts, studies, study
 from tools.markdown import markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
-SAMPLE_LABEL = "From the sample run: MiniLM-L6 on generated English. Not a result about BERT."
 
 
 def targets_table() -> str:
@@ -44,34 +43,28 @@ def roles_table(study_id: str) -> str:
     return markdown_table(["role", "reader", "used for", "required"], rows)
 
 
-def site_file(declared: Study, artifact: Artifact) -> str:
-    """The picture of a figure, or the page of a table, below the folder of the run."""
-    suffix = ".png" if artifact.kind == "figure" else ".html"
-    paths = (path.removeprefix("results/sample/") for path in declared.paths(artifact, "sample"))
-    return next(path for path in paths if path.endswith(suffix))
-
-
-def sample_files() -> Iterator[str]:
-    """Files of the sample run that the site shows, below its folder."""
-    for declared, artifact in artifacts():
-        yield site_file(declared, artifact)
-    yield "atlas/atlas.html"
-
-
-def artefact_sections(study_id: str, to_root: str) -> str:
-    """The artefacts of a study: title, caption, target, and the figure or a link to the table of the sample run."""
-    declared = study(study_id)
-    parts = []
+def artefact_sections(study_id: str, docs: Path, published: str, to_root: str) -> str:
+    """The artefacts of a study: what they show, their targets, and the tables and figures of the run that is published in the
+    folder `published` of `docs` (`tools/publish.py`).
+    """
+    declared, page = study(study_id), docs / published / f"{study_id}.md"
+    text = page.read_text(encoding="utf-8") if page.is_file() else ""
+    # Before the first heading, and then by turns the anchor of a heading and the text below it.
+    _, *parts = re.split(r"^## .*\{: #([\w-]+) \}$", re.sub(r"\]\((?!http|#)", f"]({to_root}{published}/", text), flags=re.M)
+    sections = dict(zip(parts[::2], parts[1::2], strict=True))
+    written = []
     for artifact in declared.artifacts:
-        target = declared.paths(artifact, "sample")[0]
-        place = f"{to_root}sample/{site_file(declared, artifact)}"
-        parts.append(f"### {artifact.number}: {artifact.title}\n\n{artifact.caption}\n\nTarget: `{target}`\n")
-        if artifact.kind == "figure":
-            parts.append(f"![{artifact.number}, sample run]({place})\n")
-            parts.append(f"{SAMPLE_LABEL}\n{{: .sample-label }}\n")
-        else:
-            parts.append(f"[The table of the sample run]({place}) (MiniLM-L6 on generated English)\n")
-    return "\n".join(parts)
+        anchor, target = artifact.id.replace("_", "-"), declared.paths(artifact, "sample")[0]
+        shown = sections.get(anchor, artifact.caption).strip()
+        written.append(f"### {artifact.number}: {artifact.title} {{: #{anchor} }}\n\n{shown}\n\nTarget: `{target}`\n")
+    return "\n".join(written)
+
+
+def errata(study_id: str) -> str:
+    """The errata of the paper of a study, from the page of all."""
+    author, *_ = study(study_id).title.replace(":", "").split()
+    text = (ROOT / "docs/errata.md").read_text(encoding="utf-8")
+    return next(part.partition("\n")[2] for part in text.split("\n## ") if part.startswith(author))
 
 
 def runs_table() -> str:

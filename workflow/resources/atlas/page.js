@@ -625,6 +625,12 @@
     state.head = indexOf(said.get("head")) ?? 0;
     state.beside = indexOf(said.get("beside"));
     state.measure = said.get("measure") ?? state.measure;
+    // An address with words ends on the first head that the search finds.
+    if (said.get("search")) {
+      find("search").value = said.get("search");
+      const [found] = search(said.get("search"));
+      if (found) [state.head, state.measure] = [found.index, found.measure ?? state.measure];
+    }
     chooseMeasures();
   };
   const setTheme = (name) => {
@@ -794,5 +800,5 @@
   recall();
   showModel();
   setTheme(system.matches ? "dark" : "light");
-  if (location.hash.includes("head=")) showCard();
+  if (/head=|search=/.test(location.hash)) showCard();
 })();

@@ -31,7 +31,7 @@ GROUPS = {
     "Test changed later": (TEST_CHANGED,),
     "Added later": (LATER,),
 }
-CLAIM_VERDICTS = (HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED)
+_COUNTED = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold", UNDECIDED: UNDECIDED, NOT_TESTED: NOT_TESTED}
 FIXED_NOTE = (
     "Fixed before results: listed before any result on real text was known, and tested as listed. Wording changed: the same "
     "test, stated in other words. Test changed: listed, but its statistic, interval, threshold or condition was changed later. "
@@ -87,5 +87,6 @@ def totals(claims: pd.DataFrame) -> list[str]:
     texts = []
     for title, group in GROUPS.items():
         verdicts = claims.loc[claims["fixed"].isin(group), "verdict"].value_counts()
-        texts.append(f"{title}: {verdicts.sum()} claims ({', '.join(f'{verdicts.get(v, 0)} {v}' for v in CLAIM_VERDICTS)}).")
+        counts = ", ".join(f"{verdicts.get(verdict, 0)} {words}" for verdict, words in _COUNTED.items())
+        texts.append(f"{title}: {verdicts.sum()} claims ({counts}).")
     return texts
