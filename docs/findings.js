@@ -1,7 +1,7 @@
 // The page "What we found": filters of the claims, variants on demand, and the way to a head of the atlas.
 document.addEventListener("DOMContentLoaded", () => {
   const choices = [...document.querySelectorAll(".filter select")];
-  const rows = [...document.querySelectorAll("table.forest tr")];
+  const rows = [...document.querySelectorAll("table.forest tr[data-study]")];
   const show = () => {
     const asked = choices.filter((choice) => choice.value);
     for (const row of rows) {
@@ -10,7 +10,7 @@ document.addEventListener("DOMContentLoaded", () => {
       row.hidden = !fits || (row.classList.contains("variant") && !asked.some((choice) => choice.dataset.of !== "study") && !row.dataset.open);
     }
     for (const part of document.querySelectorAll("details.forest")) {
-      part.hidden = ![...part.querySelectorAll("tr")].some((row) => !row.hidden);
+      part.hidden = ![...part.querySelectorAll("tr[data-study]")].some((row) => !row.hidden);
       if (asked.length) part.open = true;
     }
   };

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,49 +25,40 @@ _VARIANT = re.compile(
 """Words in which claims differ that are variants of one another: experiment, type of head, alignment, unit, tasks."""
 
 
-class NoNumber(LookupError):
-    """The run has no such number: the sentence is left out."""
-
-
 def numbers(folder: Path, claims: pd.DataFrame) -> dict[str, Callable[..., Any]]:
-    """What the sentences can use: numbers of the tables of a run, verdicts, and `n` to print them."""
+    """What sentences can use: numbers of the tables of a run, verdicts, and `n` to print them. LookupError: it has none."""
 
     def values(table: str, column: str, **where: Any) -> pd.Series:
-        path = folder / f"{table}.tsv"
-        frame = read_table(path) if path.is_file() else pd.DataFrame(columns=[column, *where])
-        if absent := {column, *where} - set(frame):
-            raise AtlasError(f"{PAGES / 'findings.yaml'}: {table}.tsv has no column {', '.join(sorted(absent))}.")
-        kept = frame.loc[(frame[list(where)].astype(str) == pd.Series(where, dtype=object).astype(str)).all(axis=1), column]
-        if kept.dropna().empty:
-            raise NoNumber
-        return kept.dropna()
-
-    def verdict(start: str) -> str:
-        found = claims.loc[claims["claim"].str.startswith(start), "verdict"]
-        if found.empty:
-            raise NoNumber
-        return str(found.iloc[0])
+        if not (path := folder / f"{table}.tsv").is_file():
+            raise LookupError
+        frame = read_table(path, [column, *where])
+        found = frame.loc[
+            (frame[list(where)].astype(str) == {key: str(value) for key, value in where.items()}).all(axis=1), column
+        ]
+        if found.dropna().empty:
+            raise LookupError
+        return found.dropna()
 
     def cell(*place: str, **where: Any) -> Any:
         if len(found := values(*place, **where)) > 1:
             raise AtlasError(f"{PAGES / 'findings.yaml'}: {place[0]}.tsv has {len(found)} rows with {where}; name one.")
         return found.iloc[0]
 
-    reduced = {
-        name: lambda *place, name=name, **where: getattr(values(*place, **where), name)() for name in ("mean", "max", "min")
+    return {
+        "cell": cell,
+        "first": lambda *place, **where: values(*place, **where).iloc[0],
+        **{name: lambda *place, _of=name, **where: values(*place, **where).agg(_of) for name in ("mean", "max", "min")},
+        "verdict": lambda start: claims.loc[claims["claim"].str.startswith(start), "verdict"].iloc[0],
+        "n": lambda number, digits=0, sign="-": f"{number:{sign}.{digits}f}",
     }
-    first = {"first": lambda *place, **where: values(*place, **where).iloc[0]}
-    return {"cell": cell, "verdict": verdict, **reduced, **first, "n": lambda x, digits=0, sign="-": f"{x:{sign}.{digits}f}"}
 
 
-def sentences(templates: list[str], known: Mapping[str, Any]) -> list[str]:
+def sentences(templates: Sequence[str], known: Mapping[str, Any]) -> list[str]:
     """The sentences whose numbers the run has."""
     written = []
     for template in templates:
-        try:
+        with contextlib.suppress(LookupError):
             written.append(jinja2.Environment(undefined=jinja2.StrictUndefined).from_string(template).render(known))
-        except NoNumber:
-            continue
     return written
 
 
@@ -80,23 +72,24 @@ def claim_rows(claims: pd.DataFrame) -> pd.DataFrame:
     signs = rows["side"].map({"above": 1, "below": -1})
     ends = rows[["ci_low", "value", "ci_high"]].sub(rows["threshold"], axis=0).mul(signs, axis=0)
     places = 50 + 45 * ends.div(ends.abs().max(axis=1).replace(0, 1), axis=0)
-    rows = rows.assign(low=places.min(axis=1), high=places.max(axis=1), at=places["value"])
-    return rows.assign(variant=rows.groupby("key").cumcount(), variants=rows.groupby("key")["key"].transform("size") - 1)
+    low, high = places[["ci_low", "ci_high"]].min(axis=1), places[["ci_low", "ci_high"]].max(axis=1)
+    variants = rows.groupby("key")["key"].transform("size") - 1
+    return rows.assign(low=low, high=high, at=places["value"], variant=rows.groupby("key").cumcount(), variants=variants)
 
 
 def findings_page(folder: Path, out: Path, claims: pd.DataFrame, **known: Any) -> str:
     """The page as Markdown, beside the published files in `out`; known: further names of the template."""
-    cards = yaml.safe_load((PAGES / "findings.yaml").read_text(encoding="utf-8"))
-    texts, pictures = {}, {}
+    cards, rows = yaml.safe_load((PAGES / "findings.yaml").read_text(encoding="utf-8")), claim_rows(claims)
     for study, card in cards.items():
-        texts[study] = sentences(card["sentences"], numbers(folder, claims[claims["study"] == study]))
-        places = (f"{study}/{card['picture']}.{kind}" for kind in ("svg", "png"))
-        pictures[study] = next((place for place in places if (out / place).is_file()), "")
-    rows = claim_rows(claims)
-    known |= {"cards": cards, "texts": texts, "pictures": pictures, "claims": rows.to_dict("records"), "groups": list(GROUPS)}
-    known["counts"] = rows.groupby(["study", "group", "verdict"]).size().to_dict()
-    known["counts_of"] = rows["study"].value_counts().to_dict()
-    if (out / "atlas/atlas.html").is_file() and (relations := folder / "clark2019/table1.tsv").is_file():
-        known["heads"] = read_table(relations).query("relation != 'all'").nlargest(6, "heldout_accuracy").to_dict("records")
+        card["sentences"] = sentences(card["sentences"], numbers(folder, claims[claims["study"] == study]))
+        card["picture"] = next((path.name for path in sorted(out.glob(f"{study}/{card['picture']}.[ps][nv]g"))), "")
+        card["claims"] = rows[rows["study"] == study].to_dict("records")
+    counts = rows.groupby(["study", "group", "verdict"]).size().to_dict()
+    heads, relations = [], folder / "clark2019/table1.tsv"
+    if (out / "atlas/atlas.html").is_file() and relations.is_file():
+        heads = read_table(relations).query("relation != 'all'").nlargest(6, "heldout_accuracy").to_dict("records")
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(PAGES), trim_blocks=True, lstrip_blocks=True)
-    return environment.get_template("findings.jinja").render(known) + "\n"
+    page = environment.get_template("findings.jinja")
+    return (
+        page.render(known, cards=cards, counts=counts, groups=list(GROUPS), heads=heads, distinct=rows["key"].nunique()) + "\n"
+    )

@@ -97,25 +97,18 @@ def publish(config: Config, run: str, root: Path, out: Path, made: str) -> list[
             write_text(out / f"{study.id}.md", "\n\n".join([*head, *parts]) + "\n")
             titles[study.id] = escaped(study.title)
     summary, claims = (read_table(folder / f"{name}.tsv") for name in ("scoreboard", "claims"))
-    words = {"totals": totals(claims), "notes": f"{VERDICT_NOTE}\n\n{FIXED_NOTE}", "table": claims_table(claims)}
-    facts = {
-        "title": title,
-        "titles": titles,
-        "made": made,
-        "values": value_counts(summary),
-        **_provenance(config, run, folder),
-    }
-    write_text(out / "index.md", findings_page(folder, out, claims, **words, **facts))
+    known = {"title": title, "titles": titles, "made": made, "values": value_counts(summary), "totals": totals(claims)}
+    known |= {"notes": f"{VERDICT_NOTE}\n\n{FIXED_NOTE}", "table": claims_table(claims), **_provenance(config, run, folder)}
+    write_text(out / "index.md", findings_page(folder, out, claims, **known))
     return list(titles)
 
 
-def _provenance(config: Config, run: str, folder: Path) -> dict[str, Any]:
+def _provenance(config: Config, run: str, folder: Path) -> dict[str, str]:
     """What a run was made from: its corpora and models with checksums, dropped records, and settings."""
-    of_studies = [
-        (study_corpora(config, run, study.id), study) for study in studies().values() if study.id in config["runs"][run]
-    ]
-    names = dict.fromkeys(name for roles, study in of_studies for name in (*roles.values(), *study.corpora(config, run)))
-    used = {name: config["corpora"][name] for name in names}
+    settings = config["runs"][run]
+    of_run = [study for name, study in studies().items() if name in settings]
+    named = ((*study_corpora(config, run, study.id).values(), *study.corpora(config, run)) for study in of_run)
+    used = {name: config["corpora"][name] for names in named for name in names}
     rows = [[f"`{name}`", credit(corpus), str(corpus["source"].get("sha256", ""))] for name, corpus in used.items()]
     cards = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("models/*/card.json"))]
     rows += [[f"`{card['name']}`", escaped(card["origin"]), card["weights_sha256"]] for card in cards]
@@ -125,9 +118,9 @@ def _provenance(config: Config, run: str, folder: Path) -> dict[str, Any]:
         "corpora": ", ".join(dict.fromkeys(escaped(corpus["title"].partition(",")[0]) for corpus in used.values())),
         "checksums": markdown_table(["corpus or model", "source and licence", "sha256"], rows),
         "dropped": frame_table(records.loc[records["outcome"] != "kept", ["study", "corpus", "outcome", "unit", "n"]]),
-        "model": config["runs"][run].get("model", ""),
-        "versions": " ".join(f"Made with {versions}." for versions in made_with(folder)),
-        "settings": yaml.safe_dump(config["runs"][run], sort_keys=False, allow_unicode=True, width=120).strip(),
+        "model": settings.get("model", ""),
+        "made_with": " ".join(f"Made with {versions}." for versions in made_with(folder)),
+        "settings": yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=120).strip(),
     }
 
 

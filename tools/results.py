@@ -27,7 +27,7 @@ from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
 from attention_atlas.published.compare import VERDICT_NOTE  # noqa: E402
 from attention_atlas.published.fixed import FIXED_NOTE, fixed_page, totals  # noqa: E402
-from attention_atlas.scoreboard.tables import CLAIM_VERDICTS, CLAIMS, SUMMARY, VERDICT_COLUMNS  # noqa: E402
+from attention_atlas.scoreboard.tables import CLAIMS, SUMMARY, VERDICT_COLUMNS  # noqa: E402
 from attention_atlas.workflow.artifacts import made_with  # noqa: E402
 from attention_atlas.workflow.config import read_configuration  # noqa: E402
 from tools.markdown import frame_table  # noqa: E402
@@ -124,10 +124,10 @@ def write_results(run: str, folder: Path, code: str) -> tuple[Path, str]:
         raise AtlasError(f"{folder / 'scoreboard.tsv'} is missing: build the run first.")
     summary, claims = read_table(folder / "scoreboard.tsv", SUMMARY), read_table(folder / "claims.tsv", CLAIMS)
     page = folder / "results.md"
-    values, counts = value_counts(summary), claim_counts(summary)
+    values, counts = value_counts(summary), "\n\n".join(totals(claims))
     libraries = [f"Made with {versions}." for versions in made_with(folder)]
     parts = [f"# Results of the run `{run}`", code, *libraries, "## Published values", values, "## Claims", counts]
-    write_text(page, "\n\n".join([*parts, *totals(claims), VERDICT_NOTE, FIXED_NOTE, claims_table(claims)]) + "\n")
+    write_text(page, "\n\n".join([*parts, VERDICT_NOTE, FIXED_NOTE, claims_table(claims)]) + "\n")
     return page, "\n\n".join((code, values, counts))
 
 
@@ -135,12 +135,6 @@ def value_counts(summary: pd.DataFrame) -> str:
     """Values of each study by verdict, as Markdown; verdicts without values are left out."""
     kept = [name for name in VERDICT_COLUMNS.values() if summary[name].any()]
     return frame_table(summary[["study", "values", *kept]])
-
-
-def claim_counts(summary: pd.DataFrame) -> str:
-    """Claims of each study by verdict, as Markdown."""
-    kept = [name for name in CLAIM_VERDICTS.values() if summary[name].any()]
-    return frame_table(summary[["study", "claims", *kept]].rename(columns=lambda name: name.removeprefix("claims_")))
 
 
 def claims_table(claims: pd.DataFrame) -> str:

@@ -43,10 +43,9 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Replace the generated blocks of a page."""
     to_root = "../" * page.file.src_uri.count("/")
+    published = Path(config.docs_dir), config.extra["published"], to_root
     blocks: dict[str, Callable[[str], str]] = {
-        "artefacts": lambda study: site_pages.artefact_sections(
-            study, Path(config.docs_dir), config.extra["published"], to_root
-        ),
+        "artefacts": lambda study: site_pages.artefact_sections(study, *published),
         "errata": site_pages.errata,
         "roles": site_pages.roles_table,
         "settings": lambda _: settings_reference(),
@@ -65,10 +64,6 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
     if page.file.src_uri.startswith("results/"):
         # In the repository, the tables and figures of a paper have a page of their own.
-        places = {study: f"studies/{study}" for study in studies()} | {"atlas": "atlas"}
-        markdown = re.sub(
-            r"\]\((\w+)\.md",
-            lambda link: f"]({to_root}{places.get(link[1], link[1])}.md" if link[1] in places else link[0],
-            markdown,
-        )
+        markdown = re.sub(rf"\]\(({'|'.join(studies())})\.md", rf"]({to_root}studies/\1.md", markdown)
+        markdown = markdown.replace("studies/atlas.md", "atlas.md")
     return BLOCK.sub(filled, markdown)

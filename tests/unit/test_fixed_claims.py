@@ -44,7 +44,7 @@ def test_a_claim_is_fixed_with_its_words_and_its_threshold(statement, threshold,
 
 def test_verdicts_are_counted_apart():
     verdicts = [(BEFORE_RESULTS, "holds"), (REWORDED, "undecided"), (TEST_CHANGED, "holds"), (LATER, "does not hold")]
-    counts = ("1 holds, 0 does not hold, 1 undecided", "1 holds, 0 does not hold, 0 undecided", "0 holds, 1 does not hold")
+    counts = ("1 hold, 0 do not hold, 1 undecided", "1 hold, 0 do not hold, 0 undecided", "0 hold, 1 do not hold")
     for text, shown in zip(totals(pd.DataFrame(verdicts, columns=["fixed", "verdict"])), counts, strict=True):
         assert shown in text
 
