@@ -6,7 +6,9 @@ CORES ?= all
 RUN ?= sample
 VENV := .venv
 BIN := $(VENV)/bin
-SNAKEMAKE := $(BIN)/snakemake --workflow-profile workflow/profiles/local --cores $(CORES)
+# The options of the profile, one by one: given the profile, Snakemake prints its name at every start.
+PROFILE := $(shell sed -E '/^\#|^cores|: false$$/d; s/: true$$//; s/[],[]//g; s/^/--/; s/: / /' workflow/profiles/local/profile.v9+.yaml)
+SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) $(PROFILE)
 PIP := $(BIN)/pip install --disable-pip-version-check --quiet --requirement
 READY := $(VENV)/.ready
 DEV := $(VENV)/.dev
@@ -17,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: all test test-long test-real test-slurm rehearse check atlas report results docs bench clean help
 
 all: $(READY) ## set up .venv and build the sample run: every table and figure of every study, on generated text
-	$(SNAKEMAKE)
+	@$(SNAKEMAKE)
 
 $(READY): requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -7,6 +7,9 @@ from snakemake.utils import min_version
 
 min_version("9.25")
 
+# Jobs inherit it: libraries that load a model print no progress bars of their own ("Loading weights").
+os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+
 
 # The folder of this file, which is not workflow.basedir where another workflow uses this one as a module.
 home = Path(workflow.snakefile).absolute().parent
