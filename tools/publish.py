@@ -195,7 +195,9 @@ def main() -> int:
     except AtlasError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    print(f"{out.relative_to(ROOT)}: pages index, {', '.join(written)}. Add them to `nav` in mkdocs.yml.")
+    print(
+        f"{out.relative_to(ROOT)}: pages index, {', '.join(written)}; `extra: published` in mkdocs.yml names the run that the site shows."
+    )
     return 0
 
 
