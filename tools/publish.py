@@ -196,7 +196,7 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     print(
-        f"{out.relative_to(ROOT)}: pages index, {', '.join(written)}; `extra: published` in mkdocs.yml names the run that the site shows."
+        f"{out.relative_to(ROOT)}: pages index, {', '.join(written)}. The site shows the run `extra: published` (mkdocs.yml)."
     )
     return 0
 

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import cycle
 from string import ascii_lowercase
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.lines import Line2D
+from scipy.linalg import orthogonal_procrustes
+from scipy.spatial.distance import squareform
+from sklearn.manifold import smacof
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.figures import style
@@ -280,16 +285,16 @@ def _without_axes(grid: Any) -> None:
     id="figure6",
     number="Figure 6",
     title="Heads in the plane by their Jensen-Shannon divergences",
-    reads=("clustering", "surface_summary"),
+    reads=("clustering", "head_distances", "surface_summary"),
     labels=("segments",),
     needs=("segments", "dependencies"),
     uses=("coreference",),
     files=("head_distances.tsv", "clustering_test.tsv"),
 )
-def figure6(clustering: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFigure:
+def figure6(clustering: pd.DataFrame, head_distances: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFigure:
     """Multidimensional scaling of the Jensen-Shannon divergences of all pairs of heads (Clark et al. 2019, Figure 6), by
-    behaviour and by layer; circled: best heads of relations. Axes have no meaning of their own: other random starts give
-    other layouts, and the test of layers does not use them.
+    behaviour and by layer; hollow: best heads of relations. Axes have no meaning of their own: other random starts give other
+    layouts (below the legend: how far heads move). The test of layers does not use them.
     """
     heads, segments = clustering, int(surface_summary.set_index("quantity")["value"]["segments"])
     drawn, grid = page_figure(1, 2, PAGE, 3.9)
@@ -308,14 +313,28 @@ def figure6(clustering: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFig
         axes.set(xlabel="MDS axis 1 (nats per token)", ylabel="MDS axis 2 (nats per token)")
         axes.locator_params(nbins=5)
     marked = heads[heads["relation"].notna()].sort_values(["layer", "head"], ignore_index=True)
-    for letter, row in zip(ascii_lowercase, marked.itertuples(), strict=False):
+    for letter, marker, row in zip(ascii_lowercase, cycle("osD^v"), marked.itertuples(), strict=False):
         name = f"{letter}: {row.relation} ({row.layer}-{row.head})"
-        handles.append(Line2D([], [], linestyle="none", marker="o", markersize=6, color="none", mec=style.BLACK, label=name))
+        hollow = {"marker": marker, "markersize": 8, "color": "none", "mec": style.BLACK, "linestyle": "none"}
+        handles += grid[0, 0].plot(row.x, row.y, **hollow, label=name)
     drawn.legend(handles=handles, loc="outside lower center", ncols=3, columnspacing=1.0)
     points, marks = (list(zip(table["x"], table["y"], strict=True)) for table in (marked, heads))
     letters = list(ascii_lowercase[: len(points)])
     label_points(grid[0, 0], points, letters, 8, 3.5, marks, lines=True, fontweight="bold")
-    return DrawnFigure(drawn, heads, f"n = {segments} segments, {len(heads)} heads")
+    moved, radius = displacement(squareform(head_distances["js"]), heads[["x", "y"]].to_numpy())
+    note = f"other starts move heads by {moved:.2f}, at a radius of the plane of {radius:.2f} nats per token"
+    note += ": unstable" if moved > radius / 2 else ""
+    return DrawnFigure(drawn, heads, f"n = {segments} segments, {len(heads)} heads; {note}")
+
+
+def displacement(distances: npt.NDArray[np.float64], layout: npt.NDArray[np.float64]) -> tuple[float, float]:
+    """Root mean square by which heads move in layouts from three random starts, turned and mirrored to fit, and the radius."""
+    moved = []
+    for seed in range(3):
+        other, _ = smacof(distances, n_init=1, max_iter=300, eps=1e-6, random_state=seed, normalized_stress=False)
+        other = other - other.mean(axis=0)
+        moved.append(np.square(other @ orthogonal_procrustes(other, layout)[0] - layout).sum(axis=1).mean())
+    return float(np.sqrt(np.mean(moved))), float(np.sqrt(np.square(layout).sum(axis=1).mean()))
 
 
 def _by_behaviour(axes: Axes, heads: pd.DataFrame) -> list[Line2D]:
@@ -325,7 +344,5 @@ def _by_behaviour(axes: Axes, heads: pd.DataFrame) -> list[Line2D]:
         if len(alike):
             axes.scatter(alike["x"], alike["y"], s=22, linewidth=0.3, edgecolors="white", color=colour, marker=marker)
             handles.append(Line2D([], [], linestyle="none", marker=marker, color=colour, label=title))
-    marked = heads[heads["relation"].notna()]
-    axes.scatter(marked["x"], marked["y"], s=60, facecolors="none", edgecolors=style.BLACK, linewidths=0.9)
     axes.set_title("By behaviour")
     return handles

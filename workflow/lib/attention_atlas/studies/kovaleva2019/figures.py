@@ -25,7 +25,7 @@ from attention_atlas.workflow.shown import figure
 
 _COLUMNS, _PANELS = 3, 4
 """Number of maps of Figure 1, and largest number of tasks of Figures 8 and 9, side by side."""
-COLOURS = dict(zip(CLASSES, (style.BLUE, style.ORANGE, style.SKY, style.GREEN, style.GREY), strict=True))
+COLOURS = dict(zip(CLASSES, (style.BLUE, style.ORANGE, style.YELLOW, style.GREEN, style.GREY), strict=True))
 _PUBLISHED_TITLE = "Published\n(BERT-base)"
 _WORDS = {
     "fe_to_target": "from the element to the target",
@@ -232,6 +232,9 @@ def task_grids(
         if heads.empty:
             axis.set(xticks=[], yticks=[])
             continue
+        if kind.startswith("published"):
+            # Behind the cells: what the paper does not show.
+            axis.patch.set(hatch="//////", edgecolor=style.GREY, linewidth=0)
         image = draw_cells(axis, values.reindex(list(features) if features else None).to_numpy(float), colours, 0, largest)
         number_ticks(axis, "x", values.shape[1], 4)
         if features:
@@ -304,7 +307,7 @@ def figure6(special: pd.DataFrame) -> DrawnFigure:
 def figure7(first_row: pd.DataFrame) -> DrawnFigure:
     """Last layer of the fine-tuned models: the largest attention weight of [CLS] on a token with a linguistic feature,
     averaged over the examples that have one and over seeds (Kovaleva et al. 2019, Figure 7). By spelling, as in the published
-    code: all tokens spelled alike. By word: the tokens of these words alone. White: no value.
+    code: all tokens spelled alike. By word: these words alone. White: in no example; hatched: not in the paper.
     """
     published = digitised("fig7_cls_last_layer").rename(columns={"weight": "value"})
     published = published.assign(mode="published", feature=published["feature"].str.lower().str.strip("[]"))
@@ -325,8 +328,8 @@ def figure7(first_row: pd.DataFrame) -> DrawnFigure:
 )
 def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
     """Change in each task's score when one head attends uniformly to all real tokens, mean over seeds (Kovaleva et al. 2019,
-    Figure 8). Dots: p < 0.05 by a paired permutation test over examples, adjusted for all heads. Above a panel: score of the
-    full model; largest loss and gain; published values.
+    Figure 8). Dots: p < 0.05 by a paired permutation test over examples, adjusted for all heads. Numbers: changes beyond the
+    colours. Above a panel: score of the full model; largest loss and gain; published values.
     """
     published = digitised("fig8_disable_head")
     drawing, panels = task_panels(disabling_heads, 2.7 if disabling_heads["layer"].max() <= 12 else 3.1)
@@ -338,6 +341,15 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
         sure = heads[heads["p_adjusted"] < LEVEL]
         marked = list(zip(sure["layer"], sure["head"], strict=True))
         image = draw_head_grid(axis, heads, "delta", style.DIVERGING, -bound, bound, marked)
+        beyond = heads[sizes > bound] if len(panels) <= 2 else heads[(sizes > bound) & (sizes == sizes.max())]
+        for head in beyond.itertuples():
+            number = {
+                "fontsize": style.SMALLEST,
+                "color": "white",
+                "ha": "center",
+                "va": "bottom" if head.p_adjusted < LEVEL else "center",
+            }
+            axis.text(head.head - 0.5, head.layer - 0.5, minus_signs(f"{head.delta:+.0f}.").rstrip("."), **number)
         title = [panel_title(task, heads), f"{heads['delta'].min():+.1f} to {heads['delta'].max():+.1f}"]
         if len(of_paper):
             changes = 100 * of_paper["delta_vs_baseline"]
@@ -364,8 +376,8 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
 )
 def figure9(disabling_layers: pd.DataFrame) -> DrawnFigure:
     """Change in each task's score when all heads of a layer attend uniformly to all real tokens, mean over seeds (Kovaleva et
-    al. 2019, Figure 9). Intervals are over examples and, with several, over seeds (Student's t). Orange: p < 0.05 by a paired
-    permutation test over examples, adjusted for all layers, about these models. Diamonds: published.
+    al. 2019, Figure 9). Intervals are over examples and, with several, over seeds (Student's t). Orange: the interval excludes
+    0, and p < 0.05 by a paired permutation test over examples, adjusted for all layers. Diamonds: published.
     """
     published = digitised("fig9_disable_layer")
     # A row of each task is its baseline.
@@ -373,7 +385,8 @@ def figure9(disabling_layers: pd.DataFrame) -> DrawnFigure:
     drawing, panels = task_panels(disabling_layers, 2.1)
     for task, axis in panels.items():
         layers, of_paper = disabling_layers[disabling_layers["task"] == task], published[published["task"] == task]
-        delta, colours = layers["delta"], np.where(layers["p_adjusted"] < LEVEL, style.LOSS, style.UNCHANGED)
+        sure = (layers["p_adjusted"] < LEVEL) & ((layers["ci_low"] > 0) | (layers["ci_high"] < 0))
+        delta, colours = layers["delta"], np.where(sure, style.LOSS, style.UNCHANGED)
         interval = np.stack([delta - layers["ci_low"], layers["ci_high"] - delta]).clip(min=0)
         error: dict[str, Any] = {"ecolor": style.BLACK, "elinewidth": 0.8, "capsize": 1.5}
         axis.bar(layers["layer"], delta, width=0.7, color=colours, linewidth=0, yerr=interval, error_kw=error)
@@ -384,8 +397,8 @@ def figure9(disabling_layers: pd.DataFrame) -> DrawnFigure:
         axis.set_title(panel_title(task, layers), fontsize=7)
     drawing.supylabel("Change in score", fontsize=8)
     handles = [
-        Patch(facecolor=style.LOSS, label=f"p < {LEVEL}, adjusted for all layers"),
-        Patch(facecolor=style.UNCHANGED, label="not significant"),
+        Patch(facecolor=style.LOSS, label=f"interval without 0, p < {LEVEL}"),
+        Patch(facecolor=style.UNCHANGED, label="undecided"),
         Line2D([], [], color=style.BLACK, linewidth=0.8, label="95 % interval"),
         Line2D([], [], **style.PUBLISHED, linestyle="none", label="published (BERT-base, 12 layers)"),
     ]

@@ -100,10 +100,11 @@ def _legend(table: pd.DataFrame, markers: Mapping[str, str]) -> list[Line2D]:
 )
 def figure2(correlation_heads: pd.DataFrame, correlations: pd.DataFrame, labels: Mapping[str, RunLabel]) -> style.DrawnFigure:
     """Change in score when each head is masked alone, on two corpora (Michel et al. 2019, Figure 2). Darker marks: several
-    heads with the same changes. Titles: correlations over heads with 95 % bootstrap intervals; extreme heads are circled. All
-    changes on a corpus share the full model's score.
+    heads with the same changes. Titles, and below: correlations over heads with 95 % bootstrap intervals; extreme heads are
+    circled. All changes on a corpus share the full model's score.
     """
     drawn, axes = style.panels(style.PAGE / 2, 4.1)
+    notes = []
     for axis, (name, heads) in zip(axes, correlation_heads.groupby("experiment", sort=False), strict=True):
         by_kind: dict[str, Any] = {"hue": "kind", "palette": _COLOURS, "style": "kind", "markers": _MARKERS}
         sns.scatterplot(heads, x="delta", y="second_delta", **by_kind, alpha=0.5, linewidth=0, legend=False, ax=axis)
@@ -119,14 +120,14 @@ def figure2(correlation_heads: pd.DataFrame, correlations: pd.DataFrame, labels:
             f"{_STATISTICS[row.statistic]} {in_words(row.value, row.ci_low, row.ci_high)}"
             for row in correlations[correlations["experiment"] == name].itertuples()
         ]
-        title = "\n".join([TITLES[str(name)], f"{values[0]}; published: {published}", *values[1:]])
-        axis.set_title(style.minus_signs(title), fontsize=7.5)
+        axis.set_title(style.minus_signs(f"{TITLES[str(name)]}: {values[0]}"), fontsize=7.5)
+        notes.append(style.minus_signs(f"{TITLES[str(name)]}: published Pearson {published}; {', '.join(values[1:])}"))
     kinds = _legend(correlation_heads, _MARKERS)
     hollow: dict[str, Any] = {"marker": "o", "markersize": 7, "markerfacecolor": "none", "linestyle": "none"}
     style.legend_below(drawn, axes, 4, [*kinds, Line2D([], [], color=style.BLACK, **hollow, label="extreme")])
     sizes_of = correlations.drop_duplicates("experiment").itertuples()
     count = " and ".join(f"{row.heads} heads, {row.n} and {row.second_n} examples" for row in sizes_of)
-    return style.DrawnFigure(drawn, correlation_heads, f"n = {count}")
+    return style.DrawnFigure(drawn, correlation_heads, "; ".join([f"n = {count}", *notes]))
 
 
 @figure(
@@ -143,9 +144,9 @@ def figure3(pruning_curves: pd.DataFrame) -> style.DrawnFigure:
     Published values are of other models and corpora. head_importance.tsv: importance by four definitions (equation 2, and
     published code).
     """
-    drawn, axes = style.panels(style.PAGE / 2, 3.4)
+    drawn, axes = style.panels(style.PAGE / 3, 3.4, 3)
     sizes = []
-    for axis, (name, curves) in zip(axes, pruning_curves.groupby("experiment", sort=False), strict=True):
+    for axis, (name, curves) in zip(axes, pruning_curves.groupby("experiment", sort=False), strict=False):
         for order, (title, colour, dashes, marker) in ORDERS.items():
             rows = curves[curves["order"] == order]
             if rows.empty:
@@ -161,13 +162,14 @@ def figure3(pruning_curves: pd.DataFrame) -> style.DrawnFigure:
         axis.set(xlabel=_MASKED_LABEL, ylabel=_SCORE_LABELS[curves["metric"].iloc[0]])
         (share,) = published_rows("michel2019", [_PUBLISHED_SHARE[str(name)]])["value"]
         axis.axvline(share, color=style.BLACK, linewidth=0.8, linestyle="-.", label="published: no noticeable loss up to here")
-        if name == CLASSIFICATION:
-            rerun = published_rows("michel2019", ["m19.rerun.mnli.importance_curve"])
-            label = "third-party rerun of the published code: MNLI (3 classes)"
-            axis.plot(rerun["percent"], rerun["value"], linestyle=":", linewidth=0.8, label=label, **style.PUBLISHED)
         axis.set_ylim(bottom=0)
         axis.set_title(f"{TITLES[str(name)]}: {curves['heads'].iloc[0]} heads")
         sizes.append(f"{curves['n'].iloc[0]} {curves['unit'].iloc[0]}")
+    rerun = published_rows("michel2019", ["m19.rerun.mnli.importance_curve"])
+    label = "third-party rerun of the published code, by importance"
+    axes[2].plot(rerun["percent"], rerun["value"], linestyle=":", linewidth=0.8, label=label, **style.PUBLISHED)
+    axes[2].axhline(100 / 3, color=style.BLACK, linewidth=0.8, linestyle="--", label="three classes: 33 %")
+    axes[2].set(title="MNLI, BERT-base: 144 heads", xlabel=_MASKED_LABEL, ylabel=style.ACCURACY.axis, ylim=(0, None))
     style.legend_below(drawn, axes, 3)
     return style.DrawnFigure(drawn, pruning_curves, f"n = {' and '.join(sizes)}")
 

@@ -27,7 +27,7 @@ ORDERS = {
 }
 """Order in which heads are removed -> its title, colour and marker."""
 _REDUCTIONS = {"mean": "Mean over query words", "max": "Maximum over query words"}
-_MODELS = {"whole": "Full", "pruned": "Pruned", "pruned_on_test": "Pruned on test\n(optimistic)"}
+_MODELS = {"pruned": "Pruned", "pruned_on_test": "Pruned on test\n(optimistic)"}
 _METRICS = {
     "f1_at_5": ("F1@5", style.SKY, "o"),
     "f1_at_10": ("F1@10", style.BLUE, "s"),
@@ -53,19 +53,25 @@ def relative_attention(relative_attention: pd.DataFrame) -> DrawnFigure:
     for axis, (reduction, heads) in zip(axes, relative_attention.groupby("reduction", sort=False), strict=True):
         significant = heads[(heads["adjusted_low"] > 0) | (heads["adjusted_high"] < 0)]
         percent = heads.assign(value=100 * heads["value"])
-        _draw_heads(axis, percent, "Relative attention (percentage points)", significant)
+        dot = "95 % interval, for all heads at once, excludes 0"
+        _draw_heads(axis, percent, "Relative attention (percentage points)", significant, dot)
         axis.set_title(_REDUCTIONS[str(reduction)])
+    style.legend_below(drawn, axes, 1)
     return DrawnFigure(drawn, relative_attention, f"n = {relative_attention['n'].iloc[0]} documents")
 
 
-def _draw_heads(axis: Axes, heads: pd.DataFrame, label: str, marked: pd.DataFrame, positive: bool = False) -> None:
-    """Draw the column `value` of all heads, in colours from 0 if positive, else symmetric around 0, with dots on `marked`."""
+def _draw_heads(
+    axis: Axes, heads: pd.DataFrame, label: str, marked: pd.DataFrame, dot: str = "", positive: bool = False
+) -> None:
+    """Draw the column `value` of all heads, in colours from 0 if positive, else around 0; dots on `marked` mean `dot`."""
     most = float(np.nanmax(np.abs(heads["value"]))) or 1.0
     colours, least = (style.SEQUENTIAL, 0) if positive else (style.DIVERGING, -most)
     dots = list(marked[["layer", "head"]].itertuples(index=False, name=None))
     cells = draw_head_grid(axis, heads, "value", colours, least, most, dots)
     axis.figure.colorbar(cells, ax=axis, label=label, shrink=0.85)
     axis.set(xlabel=style.HEAD, ylabel=style.LAYER)
+    if dot:
+        axis.plot([], [], "o", color=style.BLACK, markersize=2.2, label=dot)
 
 
 @figure(
@@ -92,12 +98,13 @@ def head_ranking(head_ranking: pd.DataFrame) -> DrawnFigure:
     axes[0].set(ylabel="Layer-head", xlabel="Held-out log loss saved (0.001 nats per word)")
     axes[0].set_title(f"The {len(best)} best of {len(heads)} heads, calibrated")
     interval = [heads["auc"] - heads["auc_low"], heads["auc_high"] - heads["auc"]]
-    axes[1].errorbar(heads["slide_rank"], heads["auc"], yerr=interval, fmt="none", ecolor=style.GREY, linewidth=0.4, alpha=0.7)
-    sns.scatterplot(heads, x="slide_rank", y="auc", s=12, color=style.BLUE, linewidth=0, zorder=3, ax=axes[1])
-    axes[1].axhline(0.5, color=style.GREY, linewidth=0.8, linestyle="--")
+    look: dict[str, Any] = {"fmt": "o", "markersize": 3, "color": style.BLUE, "ecolor": style.GREY, "elinewidth": 0.5}
+    axes[1].errorbar(heads["slide_rank"], heads["auc"], yerr=interval, label="one head, 95 % interval", **look)
+    axes[1].axhline(0.5, color=style.GREY, linewidth=0.8, linestyle="--", label="chance")
     axes[1].set(xlabel="Rank by the slides' sum (uncalibrated)", ylabel="AUC of the head's attention")
     axes[1].xaxis.set_major_locator(MaxNLocator(integer=True, nbins=7))
-    axes[1].set_title("All heads (dashed: chance)")
+    axes[1].set_title("All heads")
+    style.legend_below(drawn, axes, 2)
     first = heads.iloc[0]
     note = f"n = {first['n']:,.0f} words ({100 * first['share']:.1f} % in keyphrases) of {first['documents']:.0f} documents"
     return DrawnFigure(drawn, heads, note)
@@ -126,8 +133,10 @@ def logistic_regression(logistic_regression: pd.DataFrame) -> DrawnFigure:
         ("Scalar mix", heads["mix_weight"], "Softmax weight", none),
     )
     for axis, (title, values, label, marked) in zip(axes, shown, strict=True):
-        _draw_heads(axis, heads.assign(value=values), label, marked, positive=title == "Scalar mix")
+        dot = "95 % interval of the coefficient excludes 0" if axis is axes[0] else ""
+        _draw_heads(axis, heads.assign(value=values), label, marked, dot, positive=title == "Scalar mix")
         axis.set_title(title)
+    style.legend_below(drawn, axes, 1)
     return DrawnFigure(drawn, heads, f"{len(heads)} heads")
 
 
@@ -140,27 +149,30 @@ def logistic_regression(logistic_regression: pd.DataFrame) -> DrawnFigure:
     needs=("development", "test"),
 )
 def fine_tuning(fine_tuning: pd.DataFrame) -> DrawnFigure:
-    """F1 of the fine-tuned taggers on test documents, full and without the worst heads (ranked and stopped on development
+    """Change in F1 of the fine-tuned taggers on test documents without the worst heads (ranked and stopped on development
     documents, or on the test documents, which is optimistic): each seed, and their mean with its 95 % bootstrap interval over
-    documents. Hollow diamonds, in both panels: F1 in the slides, of another corpus and of unnamed kind (Štefánik, fine-tuning).
+    documents. Hollow diamonds, in both panels: the slides, of another corpus and an unnamed F1 (Štefánik, fine-tuning).
     """
-    shown = fine_tuning[fine_tuning["model"].isin(list(_MODELS))]
-    shown = shown.assign(title=shown["model"].map(_MODELS))
-    # The slides do not say which of the two F1 they report: their values are drawn in both panels.
-    published = published_rows("stefanik2021", ["s21.f1", "s21.f1_pruned"])
-    places = [list(_MODELS).index(model) for model in published["model"]]
+    of_mean = {"delta": "value", "delta_low": "ci_low", "delta_high": "ci_high"}
+    shown = fine_tuning.assign(title=fine_tuning["model"].map(_MODELS)).dropna(subset="title")
+    changes = shown.drop(columns=list(of_mean.values())).rename(columns=of_mean)
+    # The slides do not say which of the two F1 they report: their change is drawn in both panels.
+    pruned, whole = published_rows("stefanik2021", ["s21.f1_pruned", "s21.f1"])["value"]
     drawn, axes = style.panels(2.7, 3.2)
     for axis, metric in zip(axes, ("token_f1", "phrase_f1"), strict=True):
-        of_metric = shown[shown["metric"] == metric]
+        of_metric = changes[changes["metric"] == metric]
         seeds, mean = of_metric[of_metric["seed"] != "mean"], of_metric[of_metric["seed"] == "mean"]
         looks: dict[str, Any] = {"x": "title", "y": "value", "order": list(_MODELS.values()), "ax": axis}
         sns.stripplot(seeds, color=style.SKY, size=4.5, jitter=False, label="one seed", legend=False, **looks)
         looks |= {"estimator": style.VALUE, "errorbar": style.INTERVAL, "err_kws": {"linewidth": 1}, "color": style.BLACK}
         looks |= {"markers": "_", "markersize": 9, "linestyle": "none", "label": "mean of seeds, 95 % interval"}
         sns.pointplot(style.interval_rows(mean), capsize=0.12, **looks)
-        axis.plot(places, published["value"], linestyle="none", label="published (slides): F1", zorder=4, **style.PUBLISHED)
-        axis.set(xlabel="", ylabel=METRIC_TITLES[metric], ylim=(0, None))
-    style.legend_below(drawn, axes, 3)
+        label = f"published (slides): from {whole:.0f} to {pruned:.0f} %"
+        axis.plot([0], [pruned - whole], linestyle="none", label=label, zorder=4, **style.PUBLISHED)
+        axis.axhline(0, color=style.GREY, linewidth=0.8, linestyle="--", zorder=0)
+        full = fine_tuning.query("model == 'whole' and seed == 'mean' and metric == @metric")["value"].iloc[0]
+        axis.set(xlabel="", ylabel=style.change(METRIC_TITLES[metric].removesuffix(" (%)")), title=f"Full model: {full:.1f} %")
+    style.legend_below(drawn, axes, 2)
     return DrawnFigure(drawn, fine_tuning, f"n = {shown['documents'].iloc[0]} test documents")
 
 
@@ -182,7 +194,8 @@ def ablation(ablation: pd.DataFrame, cumulative_ablation: pd.DataFrame, fine_tun
     mean, by_seed = heads[heads["seed"] == "mean"], heads[heads["seed"] != "mean"]
     drawn, (axes, below) = page_figure(2, 2, PAGE, 6.4)
     significant = mean[mean["p_adjusted"] < 0.05]
-    _draw_heads(axes[0], mean.assign(value=mean["delta"]), style.change("token F1"), significant)
+    dot = "one head: p < 0.05, adjusted for all heads"
+    _draw_heads(axes[0], mean.assign(value=mean["delta"]), style.change("token F1"), significant, dot)
     axes[0].set_title(f"Mean over seeds: {len(significant)} of {len(mean)} heads significant")
     seeds = sorted(by_seed["seed"].astype(str).unique())
     names = [f"seed {name}" for name in seeds]
@@ -197,7 +210,7 @@ def ablation(ablation: pd.DataFrame, cumulative_ablation: pd.DataFrame, fine_tun
     sns.move_legend(axes[1], "upper left" if by_seed["delta"].max() < -by_seed["delta"].min() else "upper right", title=None)
     axes[1].set_title(f"Each seed (full model: {mean['baseline'].iloc[0]:.1f} %)")
     steps = _by_number(below, cumulative_ablation)
-    style.legend_below(drawn, below, 2)
+    style.legend_below(drawn, [axes[0], *below], 3)
     count = f"steps of {steps} % of the heads; n = {mean['documents'].iloc[0]} test documents, seeds: {len(seeds)}"
     return DrawnFigure(drawn, ablation, "; ".join(filter(None, [count, removal_caution(fine_tuning)])))
 
@@ -215,7 +228,7 @@ def _by_number(axes: Iterable[Axes], cumulative: pd.DataFrame) -> int:
         sns.lineplot(shown, units="seed", estimator=None, linewidth=0.6, alpha=0.55, legend=False, **looks)
         looks |= {"style": "title", "style_order": titles, "markers": markers, "dashes": False, "errorbar": None}
         sns.lineplot(shown, linewidth=1.6, **looks)
-        axis.set(xlabel="Heads removed", ylabel=METRIC_TITLES[metric], ylim=(0, None), xticks=steps)
+        axis.set(xlabel="Heads removed", ylabel=METRIC_TITLES[metric], xticks=steps)
         # Labels of more than eight steps overlap unless they are turned.
         axis.tick_params(axis="x", rotation=90 if len(steps) > 8 else 0)
     return int(percents[1] - percents[0])

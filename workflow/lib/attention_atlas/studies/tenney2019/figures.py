@@ -147,8 +147,9 @@ def _layer_bars(table: pd.DataFrame) -> style.DrawnFigure:
             axis.set_title(title, pad=14, fontsize=7)
         layers = int(rows["layer"].max())
         step = 1 if layers <= 8 else 3 if layers <= 12 else 6
+        scaled = "" if layers == published.layers else f"\npublished: {published.layers} layers, scaled to {layers}"
         for axis in axes[-1]:
-            axis.set_xlabel(LAYER_LABEL, fontsize=7)
+            axis.set_xlabel(LAYER_LABEL + scaled, fontsize=7)
             axis.set(xlim=(layers - most - 0.6, layers + 0.6), xticks=range(0, layers + 1, step))
         for axis in axes.flat:
             axis.tick_params(labelsize=_SMALL)
