@@ -6,32 +6,20 @@ import functools
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
 from attention_atlas.io.files import RESOURCES
 from attention_atlas.io.html_tables import Table
-from attention_atlas.published.compare import (
-    CLAIM_COLUMNS,
-    DOES_NOT_HOLD,
-    HOLDS,
-    NOT_TESTED,
-    UNDECIDED,
-    Claim,
-    claim_frame,
-    claim_page,
-    claim_table,
-)
+from attention_atlas.published import compare
+from attention_atlas.published.compare import Claim, claim_frame, claim_page, claim_table
 
 LIST = "published/fixed_claims.tsv"
-COLUMNS = (*CLAIM_COLUMNS, "fixed")
+COLUMNS = (*compare.CLAIM_COLUMNS, "fixed")
 BEFORE_RESULTS, REWORDED, TEST_CHANGED, LATER = "fixed before results", "wording changed", "test changed", "added later"
-GROUPS = {
-    "Fixed in advance": (BEFORE_RESULTS, REWORDED),
-    "Test changed later": (TEST_CHANGED,),
-    "Added later": (LATER,),
-}
-_COUNTED = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold", UNDECIDED: UNDECIDED, NOT_TESTED: NOT_TESTED}
+GROUPS = {"Fixed in advance": (BEFORE_RESULTS, REWORDED), "Test changed later": (TEST_CHANGED,), "Added later": (LATER,)}
+_VERDICTS = (compare.HOLDS, compare.DOES_NOT_HOLD, compare.UNDECIDED, compare.NOT_TESTED)
 FIXED_NOTE = (
     "Fixed before results: listed before any result on real text was known, and tested as listed. Wording changed: the same "
     "test, stated in other words. Test changed: listed, but its statistic, interval, threshold or condition was changed later. "
@@ -40,10 +28,10 @@ FIXED_NOTE = (
 
 
 @functools.cache
-def listed() -> dict[str, dict[str, str]]:
+def listed() -> dict[str, dict[Any, str]]:
     """The rows of the list, by `_key` of the claim."""
     rows = pd.read_csv(RESOURCES / LIST, sep="\t", dtype=str, keep_default_na=False).to_dict("records")
-    return {_key(row["claim"]): {str(name): text for name, text in row.items()} for row in rows}
+    return {_key(row["claim"]): row for row in rows}
 
 
 def _key(statement: str) -> str:
@@ -87,6 +75,6 @@ def totals(claims: pd.DataFrame) -> list[str]:
     texts = []
     for title, group in GROUPS.items():
         verdicts = claims.loc[claims["fixed"].isin(group), "verdict"].value_counts()
-        counts = ", ".join(f"{verdicts.get(verdict, 0)} {words}" for verdict, words in _COUNTED.items())
-        texts.append(f"{title}: {verdicts.sum()} claims ({counts}).")
+        counts = ", ".join(f"{verdicts.get(verdict, 0)} {verdict}" for verdict in _VERDICTS)
+        texts.append(f"{title}: {verdicts.sum()} claims ({counts.replace('holds', 'hold').replace('does', 'do')}).")
     return texts

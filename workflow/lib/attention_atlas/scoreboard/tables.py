@@ -7,10 +7,12 @@ from dataclasses import replace
 from html import escape
 from itertools import groupby
 from pathlib import PurePosixPath
+from string import Template
 from typing import Any
 
 import pandas as pd
 
+from attention_atlas.io.files import RESOURCES
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.tables import with_columns
 from attention_atlas.models.card import Card
@@ -26,7 +28,7 @@ from attention_atlas.published.compare import (
     verdict_counts,
 )
 from attention_atlas.published.fixed import COLUMNS as CLAIM_COLUMNS
-from attention_atlas.published.fixed import fixed_table
+from attention_atlas.published.fixed import fixed_table, totals
 from attention_atlas.workflow.shown import page, table
 
 VERDICT_COLUMNS = {verdict: verdict.replace(" ", "_") for verdict in VERDICTS}
@@ -38,28 +40,6 @@ _LINKS = {".html": "page", ".tsv": "numbers (TSV)", ".svg": "figure (SVG)", ".pn
 _GENERATED = (
     "A demonstration on generated text with a small model: it shows that the workflow works, not what the papers found."
 )
-_CSS = """
-:root { color-scheme: light dark; --ink: #1a1a1a; --dim: #595959; --line: #d9d9d9; --paper: #fff; --card: #fafafa;
-  --link: #0b57a4; }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e6e6; --dim: #b0b0b0; --line: #3c4047; --paper: #16181c; --card: #1e2126; --link: #8ab8ec; }
-}
-* { box-sizing: border-box; }
-body { font: 15px/1.45 system-ui, sans-serif; margin: 0 auto; padding: 1.2rem; max-width: 90rem; color: var(--ink);
-  background: var(--paper); overflow-wrap: break-word; }
-h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .4rem; }
-h2 { font-size: 1.2rem; margin: 2.2rem 0 .8rem; padding-top: .8rem; border-top: 1px solid var(--line); }
-h3 { font-size: 1rem; margin: 0; } h3 span { display: block; font-weight: 400; color: var(--dim); font-size: .87rem; }
-p { margin: .3rem 0; max-width: 60rem; } .dim { color: var(--dim); } a { color: var(--link); }
-nav ul, .links { list-style: none; padding: 0; margin: .6rem 0; display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; }
-.cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(19rem, 100%), 1fr)); gap: 1rem; }
-article { border: 1px solid var(--line); border-radius: 6px; background: var(--card); padding: .8rem; display: flex;
-  flex-direction: column; min-width: 0; }
-article .links { margin: auto 0 0; padding-top: .6rem; font-size: .87rem; gap: .2rem .9rem; }
-.thumbnail { display: block; height: 11rem; margin: 0 0 .7rem; background: #fff; border: 1px solid var(--line); }
-.thumbnail img { width: 100%; height: 100%; object-fit: contain; display: block; }
-.skipped td, .skipped th { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0; font-weight: 400; }
-"""
 
 
 @table(
@@ -77,6 +57,7 @@ def scoreboard(comparison: pd.DataFrame, claims: pd.DataFrame, generated: bool) 
     glossary = "; ".join(f"{verdict}: {meaning}" for verdict, meaning in VERDICTS.items())
     notes = [
         _compared(generated),
+        *totals(claims),
         f"Each value has one verdict. {glossary}. Obstacles: why values are not comparable or not computed, with their number.",
     ]
     formats = dict.fromkeys(set(SUMMARY) - {"study", "obstacles"}, "d")
@@ -139,15 +120,13 @@ def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
-# --- the index page -----------------------------------------------------------------------------------------------------
-
-
 @page(
     id="index",
     title="All tables and figures",
     reads=("scoreboard",),
     gathers=("built", "cards"),
     settings=("entries", "first_pages", "generated"),
+    resources=("tables/index.html",),
 )
 def index(
     scoreboard: pd.DataFrame,
@@ -173,17 +152,14 @@ def index(
     if skipped:
         menu.append(f'<li><a href="#skipped">Skipped</a> ({len(skipped)})</li>')
         sections.append(_skipped(skipped))
-    note = f'<p class="dim">{escape(_GENERATED)}</p>\n' if generated else ""
     made_with = "".join(f" Made with {escape(card.versions)}." for card in cards.values())
-    first = "".join(f'<li><a href="{escape(file)}">{escape(title)}</a></li>' for file, title in first_pages.items())
-    return (
-        "<!doctype html>\n<html lang='en'>\n<head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>{escape(run_title)}: tables and figures</title><style>{_CSS}</style></head>\n<body>\n<header>\n"
-        f"<h1>{escape(run_title)}</h1>\n<p>{_counts(shown, skipped, scoreboard)}{made_with}</p>\n{note}"
-        f"<ul class='links'>{first}</ul>\n</header>\n<nav aria-label='Studies'><ul>{''.join(menu)}</ul></nav>\n<main>\n"
-        + "\n".join(sections)
-        + "\n</main>\n</body>\n</html>\n"
+    return Template((RESOURCES / "tables/index.html").read_text(encoding="utf-8")).substitute(
+        title=escape(run_title),
+        counts=_counts(shown, skipped, scoreboard) + made_with,
+        note=f'<p class="dim">{escape(_GENERATED)}</p>\n' if generated else "",
+        first="".join(f'<li><a href="{escape(file)}">{escape(title)}</a></li>' for file, title in first_pages.items()),
+        menu="".join(menu),
+        sections="\n".join(sections),
     )
 
 

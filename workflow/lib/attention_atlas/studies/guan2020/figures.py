@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.collections import QuadMesh
 from matplotlib.colors import ListedColormap
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
@@ -48,37 +47,35 @@ def figure1(maps: pd.DataFrame, head_types: pd.DataFrame) -> DrawnFigure:
     present = [name for name in shown_types(head_types["type"]) if (head_types["type"] == name).any()]
     sizes = {"height_ratios": [1, 1, 1.55]}
     drawn, axes = page_figure(3, len(present), min(style.PAGE, 1.75 * len(present) + 0.7), 6.4, **sizes)
-    image: QuadMesh | None = None
     for column, name in enumerate(present):
         type_heads = head_types[head_types["type"] == name]
         for row, rank in enumerate((1, 2)):
-            image = _draw_map(axes[row, column], maps[(maps["type"] == name) & (maps["rank"] == rank)], column == 0) or image
+            _draw_map(axes[row, column], maps[(maps["type"] == name) & (maps["rank"] == rank)], column == 0)
         _draw_features(axes[2, column], type_heads, COLOURS[name], column == 0)
         first = axes[0, column].get_title(loc="left")
         axes[0, column].set_title("\n".join(filter(None, [TITLES[name], f"{len(type_heads)} heads", first])))
     top = max(axis.get_xlim()[1] for axis in axes[2])
     for axis in axes[2]:
         axis.set_xlim(0, top)
-    if image is not None:
-        scale = {"label": f"{style.WEIGHT.axis}\n(square-root scale)", "shrink": 0.3, "anchor": (0.0, 0.9), "aspect": 15}
-        drawn.colorbar(image, ax=axes, **scale).set_ticks([0, 0.5, 1], labels=["0", "0.25", "1"])
+    scale = {"label": f"{style.WEIGHT.axis}\n(square-root scale)", "shrink": 0.3, "anchor": (0.0, 0.9), "aspect": 15}
+    image = next(axis.collections[-1] for axis in axes[0] if axis.collections)
+    drawn.colorbar(image, ax=axes, **scale).set_ticks([0, 0.5, 1], labels=["0", "0.25", "1"])
     note = f"maps: one example of {int(maps['query'].max())} tokens; boxes: heads of a type (n above), each a mean over "
     return DrawnFigure(drawn, maps, f"{note}{head_types['n'].iloc[0]} questions")
 
 
-def _draw_map(axes: Axes, cells: pd.DataFrame, outer: bool) -> QuadMesh | None:
+def _draw_map(axes: Axes, cells: pd.DataFrame, outer: bool) -> None:
     if cells.empty:
         axes.axis("off")
-        return None
+        return
     weights = cells.pivot(index="query", columns="key", values="weight")
     size = len(weights)
-    image = draw_cells(axes, weights.to_numpy(float) ** 0.5, style.SEQUENTIAL, 0, 1)
+    draw_cells(axes, weights.to_numpy(float) ** 0.5, style.SEQUENTIAL, 0, 1)
     axes.set_aspect("equal")
     axes.set_title(f"head {cells['layer'].iloc[0]}-{cells['head'].iloc[0]}")
     axes.set_xticks([0.5, size - 0.5], ["1", str(size)], fontsize=style.SMALLEST)
     axes.set_yticks([0.5, size - 0.5], ["1", str(size)] if outer else ["", ""], fontsize=style.SMALLEST)
     axes.set(xlabel="Key token", ylabel="Query token" if outer else "")
-    return image
 
 
 def _draw_features(axes: Axes, type_heads: pd.DataFrame, colour: str, outer: bool) -> None:
@@ -185,7 +182,7 @@ def figure4(models: pd.DataFrame) -> DrawnFigure:
             number_ticks(axis, "x", heads, 4)
             number_ticks(axis, "y", layers, 8)
             share, number = same_type(models, name, fit)
-            same = f"same as SQuAD:\n{100 * share:.0f} % of {number} heads" if number else "no head has\na type in both"
+            same = f"same as SQuAD:\n{100 * share:.0f} % of {number}" if number else "no head has\na type in both"
             title = MODEL_TITLES.get(name, name) + (f"\n{same}" if name != "squad" else "")
             axis.set_title(title, fontsize=7 if len(names) <= 4 else style.SMALLEST)
         row[0].set_ylabel(f"{_FIT_TITLES[fit]}\n{style.LAYER}")
@@ -193,7 +190,7 @@ def figure4(models: pd.DataFrame) -> DrawnFigure:
         axis.set_xlabel(style.HEAD)
     handles = [Patch(color=COLOURS[name], label=TITLES[name]) for name in shown]
     drawn.legend(handles=handles, loc="outside upper center", ncols=len(shown))
-    note = "percentages are of the heads whose clusters have a name in both models"
+    note = "percentages: of the heads whose clusters have a name in both models"
     return DrawnFigure(drawn, models, f"n = {layers * heads} heads of each model; {note}")
 
 

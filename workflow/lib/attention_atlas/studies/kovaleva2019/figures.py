@@ -343,13 +343,9 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
         image = draw_head_grid(axis, heads, "delta", style.DIVERGING, -bound, bound, marked)
         beyond = heads[sizes > bound] if len(panels) <= 2 else heads[(sizes > bound) & (sizes == sizes.max())]
         for head in beyond.itertuples():
-            number = {
-                "fontsize": style.SMALLEST,
-                "color": "white",
-                "ha": "center",
-                "va": "bottom" if head.p_adjusted < LEVEL else "center",
-            }
-            axis.text(head.head - 0.5, head.layer - 0.5, minus_signs(f"{head.delta:+.0f}.").rstrip("."), **number)
+            place = "bottom" if head.p_adjusted < LEVEL else "center"
+            number = {"fontsize": style.SMALLEST, "color": "white", "ha": "center", "va": place}
+            axis.text(head.head - 0.5, head.layer - 0.5, f"{head.delta:+.0f}".replace("-", "−"), **number)
         title = [panel_title(task, heads), f"{heads['delta'].min():+.1f} to {heads['delta'].max():+.1f}"]
         if len(of_paper):
             changes = 100 * of_paper["delta_vs_baseline"]

@@ -19,17 +19,7 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
-from attention_atlas.published.compare import (
-    CLOSE,
-    EXACT,
-    NO,
-    Claim,
-    Measured,
-    all_hold,
-    compare,
-    value_table,
-    verdict_counts,
-)
+from attention_atlas.published.compare import CLOSE, EXACT, NO, Claim, Measured, all_hold, compare, value_table, verdict_counts
 from attention_atlas.published.fixed import claims_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import Published, load_published
