@@ -51,6 +51,7 @@ SHORT = 30
 """Rows of a table that is shown on the page of its study."""
 FREE = re.compile(r"(CC0|CC BY|CC BY-SA)( \d\.\d)?( \(.*\))?")
 """Licences that allow texts to be passed on with their names."""
+_COMPARED = ["item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "verdict"]
 _NAVIGATION = re.compile(r"\n<nav aria-label='Files and sources'>.*?</nav>", re.DOTALL)
 """Links of a table's page (`io.html_tables`), to files of which only some are published."""
 
@@ -76,14 +77,6 @@ def credit(corpus: Mapping[str, Any]) -> str:
     address = source.get("url") or (f"https://huggingface.co/datasets/{source['hub']}" if "hub" in source else "")
     title = f"[{escaped(corpus['title'])}]({address})" if address else escaped(corpus["title"])
     return ", ".join(filter(None, (title, corpus.get("licence", ""))))
-
-
-def compared_table(values: pd.DataFrame) -> str:
-    """How many published values have each verdict, and those that are compared with the run's."""
-    counts = values["verdict"].value_counts().rename_axis("verdict").reset_index(name="values")
-    compared = values[values["verdict"].isin((MATCH, COVERED, DIFFERS))]
-    shown = compared[["item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "verdict"]]
-    return "\n\n".join([frame_table(counts), *([] if compared.empty else [frame_table(shown)])])
 
 
 def publish(config: Config, run: str, root: Path, out: Path, made: str) -> list[str]:
@@ -162,11 +155,13 @@ def _section(config: Config, run: str, folder: Path, out: Path, entry: ListedArt
 
 
 def _rows(artifact: str, frame: pd.DataFrame, with_picture: bool) -> list[str]:
-    """The claims, the comparison, or the rows of a short table."""
+    """The claims; how many published values have each verdict, and those that are compared; or the rows of a short table."""
     if artifact == "claims":
         return [VERDICT_NOTE, claims_table(frame)]
     if artifact == "comparison":
-        return [compared_table(frame)]
+        compared = frame.loc[frame["verdict"].isin((MATCH, COVERED, DIFFERS)), _COMPARED]
+        counts = frame["verdict"].value_counts().rename_axis("verdict").reset_index(name="values")
+        return [frame_table(table) for table in (counts, compared) if len(table)]
     return [frame_table(frame)] if len(frame) <= SHORT and not with_picture else []
 
 

@@ -87,13 +87,8 @@ def jobs_to_do(run: str, folder: Path, options: Sequence[str] = (), targets: Seq
     # The profile's `quiet` hides the jobs of a dry run; here they must be shown.
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "1", "--workflow-profile", "workflow/profiles/local"]
     command += [option for option in options if option not in {*entries, *_CONFIG}]
-    command += [
-        "--quiet",
-        "host",
-        "--config",
-        f"targets=[{run}]",
-        *(entry for entry in entries if not entry.startswith("targets=")),
-    ]
+    further = [entry for entry in entries if not entry.startswith("targets=")]
+    command += ["--quiet", "host", "--config", f"targets=[{run}]", *further]
     done = subprocess.run([*command, "--", *targets], cwd=folder, check=False, capture_output=True, text=True)
     shown = done.stdout + done.stderr
     if done.returncode:
@@ -120,8 +115,6 @@ def _git(*arguments: str) -> str:
 
 def write_results(run: str, folder: Path, code: str) -> tuple[Path, str]:
     """Write the page; returns its path, and the summary."""
-    if not (folder / "scoreboard.tsv").is_file():
-        raise AtlasError(f"{folder / 'scoreboard.tsv'} is missing: build the run first.")
     summary, claims = read_table(folder / "scoreboard.tsv", SUMMARY), read_table(folder / "claims.tsv", CLAIMS)
     page = folder / "results.md"
     values, counts = value_counts(summary), "\n\n".join(totals(claims))
@@ -144,10 +137,8 @@ def claims_table(claims: pd.DataFrame) -> str:
 
 def main() -> int:
     """Write the page and print its summary."""
-    parser = run_parser(__doc__)
-    chosen, options = parser.parse_known_args()
-    overlays = overlays_of(chosen.run, chosen.configfile, ROOT)
-    options = with_overlays(options, overlays)
+    chosen, options = run_parser(__doc__).parse_known_args()
+    options = with_overlays(options, overlays_of(chosen.run, chosen.configfile, ROOT))
     try:
         page, summary = current_results(chosen.run, options)
     except AtlasError as error:
@@ -163,9 +154,7 @@ def current_results(run: str, options: Sequence[str]) -> tuple[Path, str]:
         raise AtlasError(f"results/{run}/scoreboard.tsv is missing: build the run first.")
     scoreboard = [f"results/{run}/{name}.tsv" for name in ("scoreboard", "claims")]
     if jobs := jobs_to_do(run, ROOT, options, scoreboard):
-        raise AtlasError(
-            f"results/{run} is out of date for this code and configuration: {len(jobs)} jobs have to run; build the run first."
-        )
+        raise AtlasError(f"results/{run} is out of date: {len(jobs)} jobs have to run for this code; build the run first.")
     return write_results(run, ROOT / "results" / run, made_by())
 
 

@@ -49,7 +49,6 @@ def artefact_sections(study_id: str, docs: Path, published: str, to_root: str) -
     """
     declared, page = study(study_id), docs / published / f"{study_id}.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
-    # Before the first heading, and then by turns the anchor of a heading and the text below it.
     _, *parts = re.split(r"^## .*\{: #([\w-]+) \}$", re.sub(r"\]\((?!http|#)", f"]({to_root}{published}/", text), flags=re.M)
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
     written = []

@@ -49,7 +49,7 @@ def test_a_bar_has_the_threshold_in_the_middle_and_the_claim_to_the_right():
         claim("another", side="below", value=2.0, low=1.0, high=3.0),
         claim("Classification: one head is enough", low=None, high=None),
     ]
-    shown = claim_rows(pd.DataFrame(rows, columns=NAMES))
+    shown = claim_rows(pd.DataFrame(rows, columns=NAMES), "Translation|Classification")
     assert shown["claim"].str[:5].tolist() == ["Trans", "Class", "anoth"]
     assert shown[["variant", "variants"]].to_numpy().tolist() == [[0, 1], [1, 1], [0, 0]]
     assert shown["at"].tolist() == [65, 95, 20]
