@@ -71,7 +71,7 @@ results: $(READY) ## results/RUN/results.md: verdicts and claims; PUBLISH=yes: a
 	$(if $(filter yes,$(PUBLISH)),$(BIN)/python tools/publish.py $(RUN) $(ARGS))
 
 docs: $(DEV) ## the documentation, in site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 	@echo "The documentation is in site/index.html."
 
 bench: $(READY) ## benchmarks: ratios against what a user would write, in one run
