@@ -45,10 +45,8 @@ from tools.results import (  # noqa: E402
     with_overlays,
 )
 
-LARGEST = 250_000
-"""Bytes of a table or its page that is copied."""
-SHORT = 30
-"""Rows of a table that is shown on the page of its study."""
+LARGEST, SHORT = 250_000, 30
+"""Bytes of a table or its page that is copied; rows of a table that is shown on the page of its study."""
 FREE = re.compile(r"(CC0|CC BY|CC BY-SA)( \d\.\d)?( \(.*\))?")
 """Licences that allow texts to be passed on with their names."""
 _COMPARED = ["item", "quantity", "published", "ours", "ci_low", "ci_high", "n", "verdict"]
@@ -185,8 +183,7 @@ def main() -> int:
             raise AtlasError(f"{out}: this folder exists: remove it first.")
         if jobs := jobs_to_do(chosen.run, ROOT, options):
             raise AtlasError(f"results/{chosen.run}: {len(jobs)} jobs have to run for this code: build the run first.")
-        config = without_missing(resolve(configuration_of(ROOT, overlays, options)))
-        written = publish(config, chosen.run, ROOT, out, made_by())
+        written = publish(without_missing(resolve(configuration_of(ROOT, overlays, options))), chosen.run, ROOT, out, made_by())
     except AtlasError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

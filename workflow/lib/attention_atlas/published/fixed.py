@@ -22,8 +22,7 @@ GROUPS = {"Fixed in advance": (BEFORE_RESULTS, REWORDED), "Test changed later": 
 _VERDICTS = (compare.HOLDS, compare.DOES_NOT_HOLD, compare.UNDECIDED, compare.NOT_TESTED)
 FIXED_NOTE = (
     "Fixed before results: listed before any result on real text was known, and tested as listed. Wording changed: the same "
-    "test, stated in other words. Test changed: listed, but its statistic, interval, threshold or condition was changed later. "
-    "Added later: not listed."
+    "test in other words. Test changed: later, in statistic, interval, threshold or condition. Added later: not listed."
 )
 
 

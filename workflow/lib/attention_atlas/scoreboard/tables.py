@@ -37,9 +37,7 @@ CLAIM_VERDICTS |= {verdict: f"claims_{VERDICT_COLUMNS[verdict]}" for verdict in 
 SUMMARY = ["study", "values", *VERDICT_COLUMNS.values(), "obstacles", "claims", *CLAIM_VERDICTS.values()]
 CLAIMS = ["study", *CLAIM_COLUMNS]
 _LINKS = {".html": "page", ".tsv": "numbers (TSV)", ".svg": "figure (SVG)", ".png": "PNG", ".pdf": "PDF"}
-_GENERATED = (
-    "A demonstration on generated text with a small model: it shows that the workflow works, not what the papers found."
-)
+_GENERATED = "A demonstration on generated text with a small model: it shows that the workflow works, not what papers found."
 
 
 @table(

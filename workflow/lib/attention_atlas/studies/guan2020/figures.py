@@ -57,9 +57,10 @@ def figure1(maps: pd.DataFrame, head_types: pd.DataFrame) -> DrawnFigure:
     top = max(axis.get_xlim()[1] for axis in axes[2])
     for axis in axes[2]:
         axis.set_xlim(0, top)
-    scale = {"label": f"{style.WEIGHT.axis}\n(square-root scale)", "shrink": 0.3, "anchor": (0.0, 0.9), "aspect": 15}
+    scale: dict[str, Any] = {"shrink": 0.3, "anchor": (0.0, 0.9), "aspect": 15}
     image = next(axis.collections[-1] for axis in axes[0] if axis.collections)
-    drawn.colorbar(image, ax=axes, **scale).set_ticks([0, 0.5, 1], labels=["0", "0.25", "1"])
+    bar = drawn.colorbar(image, ax=axes, label=f"{style.WEIGHT.axis}\n(square-root scale)", **scale)
+    bar.set_ticks([0, 0.5, 1], labels=["0", "0.25", "1"])
     note = f"maps: one example of {int(maps['query'].max())} tokens; boxes: heads of a type (n above), each a mean over "
     return DrawnFigure(drawn, maps, f"{note}{head_types['n'].iloc[0]} questions")
 

@@ -344,7 +344,7 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
         beyond = heads[sizes > bound] if len(panels) <= 2 else heads[(sizes > bound) & (sizes == sizes.max())]
         for head in beyond.itertuples():
             place = "bottom" if head.p_adjusted < LEVEL else "center"
-            number = {"fontsize": style.SMALLEST, "color": "white", "ha": "center", "va": place}
+            number: dict[str, Any] = {"fontsize": style.SMALLEST, "color": "white", "ha": "center", "va": place}
             axis.text(head.head - 0.5, head.layer - 0.5, f"{head.delta:+.0f}".replace("-", "−"), **number)
         title = [panel_title(task, heads), f"{heads['delta'].min():+.1f} to {heads['delta'].max():+.1f}"]
         if len(of_paper):
