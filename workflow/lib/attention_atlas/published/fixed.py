@@ -28,21 +28,21 @@ FIXED_NOTE = (
 
 @functools.cache
 def listed() -> dict[str, dict[Any, str]]:
-    """The rows of the list, by `_key` of the claim."""
+    """The rows of the list, by `key` of the claim."""
     rows = pd.read_csv(RESOURCES / LIST, sep="\t", dtype=str, keep_default_na=False).to_dict("records")
-    return {_key(row["claim"]): row for row in rows}
+    return {key(row["claim"]): row for row in rows}
 
 
-def _key(statement: str) -> str:
-    """A claim without its numbers: layers and counts are those of the run."""
-    return re.sub(r"\d+(\.\d+)?", "#", statement)
+def key(statement: str) -> str:
+    """A claim without its numbers, and without a count at its end, such as of tasks: these are those of the run."""
+    return re.sub(r" \(\d+ of \d+ [^)]*\)$|\d+(\.\d+)?", "#", statement).removesuffix("#")
 
 
 def fixed(statement: str, threshold: float) -> str:
     """Whether a claim was fixed before results: it was if the list has its words, numbers aside, and its threshold. The list
     says where the words (`before`) or what is tested (`test`) were changed later.
     """
-    row = listed().get(_key(statement))
+    row = listed().get(key(statement))
     if row is None:
         return LATER
     if row["test"] or float(row["threshold"]) != threshold:
