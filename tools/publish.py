@@ -100,7 +100,7 @@ def _provenance(config: Config, run: str, folder: Path) -> dict[str, str]:
     of_run = [study for name, study in studies().items() if name in settings]
     named = ((*study_corpora(config, run, study.id).values(), *study.corpora(config, run)) for study in of_run)
     used = {name: config["corpora"][name] for names in named for name in names}
-    rows = [[f"`{name}`", credit(corpus), str(corpus["source"].get("sha256", ""))] for name, corpus in used.items()]
+    rows = [[f"`{n}`", credit(of), " ".join(v for k, v in of["source"].items() if "sha256" in k)] for n, of in used.items()]
     cards = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("models/*/card.json"))]
     rows += [[f"`{card['name']}`", escaped(card["origin"]), card["weights_sha256"]] for card in cards]
     dropped = [read_table(path).assign(study=path.parent.name) for path in sorted(folder.glob("*/dropped.tsv"))]
