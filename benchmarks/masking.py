@@ -27,7 +27,7 @@ def run() -> None:
     # Lengths as those of pairs in GLUE.
     lengths = np.clip(generator.lognormal(np.log(45), 0.4, EXAMPLES), 12, 128).astype(int)
     examples = [_example(record, int(n), generator) for record, n in enumerate(lengths)]
-    plans = [Plan().uniform(layer, head) for layer in range(LAYERS) for head in (None, *range(HEADS))]
+    plans = [Plan().uniform(layer, head) for layer in range(1, LAYERS + 1) for head in (None, *range(1, HEADS + 1))]
     logits: dict[str, torch.Tensor] = {}
 
     def sweep() -> None:

@@ -20,15 +20,15 @@ from attention_atlas.workflow.study import studies  # noqa: E402
 
 PYTHON_OF_ENVS = "3.11"
 ENVIRONMENTS = {"analysis": ("analysis",), "model": ("analysis", "model")}
-LIBRARY_SECTIONS = ("run", "analysis")
-"""Sections of what an installed library needs to read configurations and results; the extra `model` is for running models."""
+ENGINE = ("numpy", "pandas", "pyarrow", "safetensors", "tokenizers", "torch", "tqdm", "transformers", "xxhash")
+"""What an installed library needs to watch and change heads, and to read attention and tables; the extra `workflow` is the rest."""
 
 TAGGER = ("spacy==3.8.18",)
 """Extra of Kovaleva et al.'s study for corpora without gold tags; no run installs it by itself."""
 
 
-LOWEST = {"pandas": "2.2", "pyarrow": "17"}
-"""Lowest versions that the library accepts, where they are of an earlier major version than the pin: people have these."""
+LOWEST = {"pandas": "2.2", "pyarrow": "17", "safetensors": "0.4.3", "tokenizers": "0.22", "xxhash": "3"}
+"""Lowest versions that the library accepts, where they are earlier than the pin's major one (0.x: minor): people have these."""
 
 
 def requirement_sections(text: str) -> dict[str, list[str]]:
@@ -58,7 +58,8 @@ def versions(pin: str) -> str:
     """The versions that the library accepts: up to the pinned major one (of 0.x: the pinned minor one)."""
     name, _, version = pin.partition("==")
     major, minor, *_ = map(int, version.split(".")[:2])
-    return f"{name}>={LOWEST.get(name, major)},<{major + 1}" if major else f"{name}>=0.{minor},<0.{minor + 1}"
+    lowest, bound = (f"{major}", f"{major + 1}") if major else (f"0.{minor}", f"0.{minor + 1}")
+    return f"{name}>={LOWEST.get(name, lowest)},<{bound}"
 
 
 def toml_list(key: str, pins: Iterable[str]) -> str:
@@ -69,8 +70,10 @@ def toml_list(key: str, pins: Iterable[str]) -> str:
 
 def library_dependencies(sections: dict[str, list[str]]) -> str:
     """What pyproject.toml says of the dependencies of the library."""
-    needed = toml_list("dependencies", (pin for section in LIBRARY_SECTIONS for pin in sections[section]))
-    extras = toml_list("model", sections["model"]) + toml_list("tagger", TAGGER)
+    pins = [pin for section in ("run", "analysis", "model") for pin in sections[section]]
+    of_engine = [pin for pin in pins if pin.partition("==")[0] in ENGINE]
+    needed = toml_list("dependencies", of_engine)
+    extras = toml_list("tagger", TAGGER) + toml_list("workflow", (pin for pin in pins if pin not in of_engine))
     return f"{needed}\n[project.optional-dependencies]\n{extras}"
 
 

@@ -237,7 +237,7 @@ def _check_model(model: nn.Module, verdict: Verdict) -> None:
         layers = sorted(site.layer for site in maps if site.site_kind == kind)
         ours, theirs = [maps[Site(*kind, layer)] for layer in layers], reference_maps.get(kind, [])
         if len(theirs) == layer_count:
-            theirs = [theirs[layer] for layer in layers]
+            theirs = [theirs[layer - 1] for layer in layers]
         # Eager may return no maps, or several of a layer, which the extraction refuses.
         if theirs and len(theirs) <= len(ours) and not (len(ours) == len(theirs) and all(map(torch.equal, ours, theirs))):
             fault(f"{kind} maps differ from eager")
@@ -248,7 +248,7 @@ def _check_model(model: nn.Module, verdict: Verdict) -> None:
         with contextlib.suppress(AtlasError):  # that attention can only be masked
             if not close(observed(model, inputs, Plan().gated(torch.ones(heads), where=kind))[1], output):
                 fault(f"a plan that changes nothing changes the output ({kind})")
-        plan = Plan().zero(layers[-1], 1, where=kind)
+        plan = Plan().zero(layers[-1], 2, where=kind)
         of_all, _ = outputs_of_heads(model, inputs, None, kind, layers[-1])
         of_others, masked_output = outputs_of_heads(model, inputs, plan, kind, layers[-1])
         others = [head for head in range(heads) if head != 1]

@@ -64,7 +64,7 @@ def test_without_a_plan_everything_equals_eager_bit_for_bit(name, side):
     expected = {
         Site(*kind, layer): maps
         for kind, key in zip(attention_shape(model), keys, strict=True)
-        for layer, maps in enumerate(eager[key])
+        for layer, maps in enumerate(eager[key], 1)
     }
     assert expected.keys() == clean.keys()
     assert all(torch.equal(clean[site], maps) and torch.equal(changed[site], maps) for site, maps in expected.items())
@@ -86,7 +86,7 @@ def test_training_mode_draws_the_dropout_of_eager(name):
 @pytest.mark.parametrize(("name", "side"), [(name, "right") for name in ARCHITECTURES] + [(name, "left") for name in DECODERS])
 def test_a_padded_batch_equals_single_examples(name, side, planned):
     model, batch = installed(name), batch_for(name, side)
-    plan = plan_for(model, "uniform", [0, 2]) if planned else None
+    plan = plan_for(model, "uniform", [1, 3]) if planned else None
     maps: dict[Site, torch.Tensor] = {}
     together = main_output(run(model, batch, plan=plan, applied=[recorder(maps)]))
     source = batch["attention_mask"].bool()
@@ -118,7 +118,7 @@ def test_observers_see_one_layer_at_a_time(name):
     with torch.no_grad(), watch(model, [observe], plan_for(model, "zero", 1)):
         model(**batch_for(name))
     for where, (layers, _) in attention_shape(model).items():
-        assert [site.layer for site in sites if (site.stack, site.kind) == where] == list(range(layers))
+        assert [site.layer for site in sites if (site.stack, site.kind) == where] == list(range(1, layers + 1))
 
 
 def test_shared_layers_are_counted_afresh_after_an_interrupted_pass():
@@ -137,7 +137,7 @@ def test_shared_layers_are_counted_afresh_after_an_interrupted_pass():
         session.batch()
         model(**batch_for("albert"))
         model(**batch_for("albert"))
-    assert sites == [0, 1, 0, 1, 2, 3, 0, 1, 2, 3]
+    assert sites == [1, 2, 1, 2, 3, 4, 1, 2, 3, 4]
 
 
 def test_a_session_belongs_to_its_model_and_the_innermost_one_counts():
@@ -145,7 +145,7 @@ def test_a_session_belongs_to_its_model_and_the_innermost_one_counts():
     batch = batch_for("bert")
     plain = [main_output(run(model, batch)) for model in (first, second)]
     seen = []
-    with torch.no_grad(), watch(first, [lambda *_: seen.append("outer")], Plan().zero(0)) as session:
+    with torch.no_grad(), watch(first, [lambda *_: seen.append("outer")], Plan().zero(1)) as session:
         session.batch(batch["attention_mask"])
         zeroed = main_output(first(**batch))
         with watch(second, [lambda *_: seen.append("inner")]):
@@ -156,7 +156,7 @@ def test_a_session_belongs_to_its_model_and_the_innermost_one_counts():
         assert torch.equal(contextvars.Context().run(lambda: main_output(first(**batch))), plain[0])
     assert seen == ["outer"] * 3 + ["inner"] * 3 + ["outer"] * 3 + ["again"] * 3
     assert not torch.equal(zeroed, plain[0])
-    with pytest.raises(ZeroDivisionError), watch(first, plan=Plan().zero(0)):
+    with pytest.raises(ZeroDivisionError), watch(first, plan=Plan().zero(1)):
         raise ZeroDivisionError
     with torch.no_grad():
         assert torch.equal(main_output(first(**batch)), plain[0])
@@ -193,6 +193,6 @@ def test_a_part_of_a_model_and_a_wrapped_one_can_be_watched():
     for watched, maps in ((part, of_part), (nn.Sequential(model), of_wrapped)):
         with torch.no_grad(), watch(watched, [recorder(maps)]):
             model(**batch_for("bert"))
-    assert list(of_part) == [Site(*ENCODER_SELF, 0)]
-    assert torch.equal(of_part[Site(*ENCODER_SELF, 0)], every[Site(*ENCODER_SELF, 2)])
+    assert list(of_part) == [Site(*ENCODER_SELF, 1)]
+    assert torch.equal(of_part[Site(*ENCODER_SELF, 1)], every[Site(*ENCODER_SELF, 3)])
     assert list(of_wrapped) == list(every)

@@ -50,10 +50,10 @@ def remove_slices(name: str, model: nn.Module, removed: dict[tuple, list[int]]) 
 def test_zero_equals_removing_the_heads_slice_before_the_output_projection(name):
     model, reference = installed(name), tiny(name)
     first = next(iter(attention_shape(model)))
-    plan = Plan().zero(1, [0, 3], where=first).zero(2, 2, where=first)
+    plan = Plan().zero(2, [1, 4], where=first).zero(3, 3, where=first)
     removed = {("any", "self", 1): [0, 3], ("any", "self", 2): [2]}
     if name == "marian":
-        plan = plan.zero(0, 1, where=DECODER_CROSS).zero(1, [2, 3], where=DECODER_SELF)
+        plan = plan.zero(1, 2, where=DECODER_CROSS).zero(2, [3, 4], where=DECODER_SELF)
         removed |= {("decoder", "cross", 0): [1], ("decoder", "self", 1): [2, 3]}
     hits = remove_slices(name, reference, removed)
     with torch.no_grad():
@@ -84,7 +84,7 @@ def test_one_backward_gives_the_gradient_of_every_example_by_every_gate():
 @pytest.mark.parametrize("name", DECODERS)
 def test_a_cache_does_not_change_what_a_plan_does(name):
     model, ids, parts, cache = installed(name), pieces(2, 6), [], None
-    with torch.no_grad(), watch(model, plan=plan_for(model, "uniform", [0, 1])) as session:
+    with torch.no_grad(), watch(model, plan=plan_for(model, "uniform", [1, 2])) as session:
         session.batch(torch.ones(2, 4))
         for start, stop in ((0, 4), (4, 5), (5, 6)):
             step = model(input_ids=ids[:, start:stop], past_key_values=cache, use_cache=True)
@@ -98,7 +98,7 @@ def test_a_cache_does_not_change_what_a_plan_does(name):
 def test_a_constant_output_replaces_what_a_head_gives():
     model, batch = installed("bert"), batch_for("bert")
     outputs = torch.arange(HEADS * 4, dtype=torch.float32).reshape(HEADS, 4)
-    plan = Plan().constant(1, outputs, [0, 2]).constant(1, -outputs, 3)
+    plan = Plan().constant(2, outputs, [1, 3]).constant(2, -outputs, 4)
     seen = []
     for applied in (None, plan):
         with torch.no_grad(), watch(model, plan=applied, outputs=[lambda _, of_heads: seen.append(of_heads)]) as session:
@@ -135,7 +135,7 @@ def fused_layers(monkeypatch):
 def test_fused_attention_equals_eager_up_to_rounding(name, padding, fused_layers):
     model, batch = installed(name), batch_for(name, padding)
     real = batch.get("decoder_attention_mask", batch["attention_mask"]).bool()
-    for plan in (None, plan_for(model, "zero", [0, 2])):
+    for plan in (None, plan_for(model, "zero", [1, 3])):
         eager, fused = main_output(run(model, batch, plan=plan)), main_output(fused_output(model, batch, plan))
         torch.testing.assert_close(fused[real], eager[real], rtol=1e-5, atol=1e-5)
     assert len(fused_layers) == 2 * sum(layers for layers, _ in attention_shape(model).values())
@@ -143,7 +143,7 @@ def test_fused_attention_equals_eager_up_to_rounding(name, padding, fused_layers
 
 def test_only_layers_whose_probabilities_are_needed_stay_eager(fused_layers):
     model, batch = installed("bert"), batch_for("bert")
-    plan = Plan().uniform(1, 0).zero(1, 2).zero(2, 1)
+    plan = Plan().uniform(2, 1).zero(2, 3).zero(3, 2)
     expected = main_output(run(model, batch, plan=plan))
     torch.testing.assert_close(main_output(fused_output(model, batch, plan)), expected, rtol=1e-5, atol=1e-5)
     assert len(fused_layers) == 2

@@ -165,8 +165,8 @@ def test_steps_round_as_the_published_code_and_orders_keep_that_of_ties():
 
 
 CUTS = {
-    "bert": {(ENCODER_SELF, 0): [1, 3], (ENCODER_SELF, 1): [0, 1, 2, 3], (ENCODER_SELF, 2): [0]},
-    "marian": {(ENCODER_SELF, 0): [1], (DECODER_SELF, 1): [0, 2], (DECODER_CROSS, 0): [3], (DECODER_CROSS, 1): [0, 1, 2, 3]},
+    "bert": {(ENCODER_SELF, 1): [2, 4], (ENCODER_SELF, 2): [1, 2, 3, 4], (ENCODER_SELF, 3): [1]},
+    "marian": {(ENCODER_SELF, 1): [2], (DECODER_SELF, 2): [1, 3], (DECODER_CROSS, 1): [4], (DECODER_CROSS, 2): [1, 2, 3, 4]},
 }
 
 
@@ -193,7 +193,7 @@ def test_a_classifier_answers_with_each_head_masked_and_each_alone_in_its_layer(
     table, _, further = experiments.masked(classifier, EXAMPLES[:4], EXAMPLES, EXAMPLES).values()
     assert (len(table), len(further)) == (4 * (1 + 2 * LAYERS * HEADS), 7 * (1 + LAYERS * HEADS))
     keys, labels = ["masked", "layer", "head"], ["no", "yes", "maybe"]
-    for key, plan in ((("one", 3, 2), Plan().zero(2, 1)), (("others", 1, 4), Plan().zero(0, [0, 1, 2]))):
+    for key, plan in ((("one", 3, 2), Plan().zero(3, 2)), (("others", 1, 4), Plan().zero(1, [1, 2, 3]))):
         masked_rows = table[(table[keys] == list(key)).all(axis=1)]
         with watch(classifier.model, plan=plan):
             assert masked_rows["answer"].tolist() == predicted(logits(classifier.model, EXAMPLES[:4], PAD), labels, False)

@@ -181,7 +181,7 @@ def test_every_head_and_layer_gives_what_a_plain_pass_gives():
     assert not (table["unchanged"] == table[names].T).all(axis=1).any(), "every condition changes something"
     for name, (row, example) in product(["unchanged", *names], enumerate(EXAMPLES)):
         layer, head = (0, 0) if name == "unchanged" else map(int, name.split("-"))
-        plan = Plan().uniform(layer - 1, head - 1 if head else None) if layer else None
+        plan = Plan().uniform(layer, head or None) if layer else None
         maps, slow = single_maps(net, example, plan)
         assert float(table[name][row]) == pytest.approx(float(slow.logits[0, 0]), abs=1e-4)
         if layer:

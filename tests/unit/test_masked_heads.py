@@ -26,7 +26,7 @@ def test_each_head_is_masked_alone_and_left_alone():
     assert len(by_key) == 2 * (2 + 1 + 1) * 3
     for (masked, kind, layer, head), plans in by_key.items():
         ((site, plan),) = plans.items()
-        assert site.layer == layer - 1
+        assert site.layer == layer
         assert site.site_kind == {"enc_enc": ENCODER_SELF, "enc_dec": DECODER_CROSS, "dec_dec": DECODER_SELF}[kind]
         zeroed = [(k == head - 1) == (masked == ONE) for k in range(3)]
         assert plan.zero.tolist() == zeroed

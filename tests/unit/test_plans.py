@@ -18,14 +18,14 @@ def maps(batch: int = 2, queries: int = 6, keys: int = 6) -> torch.Tensor:
 
 
 def apply(plan, probabilities, facts=None, shape=BERT_LIKE, site=None, additive_mask=None):
-    site = site or Site(*next(iter(shape)), 1)
+    site = site or Site(*next(iter(shape)), 2)
     return plan.compile(shape)[site].apply(probabilities, additive_mask, facts or BatchFacts())
 
 
 def test_uniform_divides_by_the_real_tokens_of_each_example():
     mask = torch.tensor([[1, 1, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1]])
     before = maps()
-    after = apply(Plan().uniform(1, [0, 3]), before, BatchFacts(Side(mask)))
+    after = apply(Plan().uniform(2, [1, 4]), before, BatchFacts(Side(mask)))
     rows = torch.tensor([[1 / 4] * 4 + [0] * 2, [0] * 3 + [1 / 3] * 3])
     torch.testing.assert_close(after[:, [0, 3]], rows[:, None, None].expand(2, 2, 6, 6))
     assert torch.equal(after[:, [1, 2]], before[:, [1, 2]])
@@ -36,22 +36,22 @@ def test_uniform_in_causal_attention_counts_what_the_query_sees(with_model_mask)
     mask = torch.tensor([[1, 1, 1, 1, 1], [0, 0, 1, 1, 1]])
     seen = torch.ones(5, 5).tril().bool() & mask[:, None, :].bool()
     additive = torch.where(seen[:, None], 0.0, MINIMUM) if with_model_mask else None
-    after = apply(Plan().uniform(1), maps(2, 5, 5), BatchFacts(Side(mask)), GPT_LIKE, additive_mask=additive)
+    after = apply(Plan().uniform(2), maps(2, 5, 5), BatchFacts(Side(mask)), GPT_LIKE, additive_mask=additive)
     torch.testing.assert_close(after[:, 2], seen / seen.sum(-1, keepdim=True).clamp(min=1))
-    new = apply(Plan().uniform(1), maps(2, 1, 5), BatchFacts(Side(torch.tensor([[0, 1, 1], [1, 1, 1]]))), GPT_LIKE)
+    new = apply(Plan().uniform(2), maps(2, 1, 5), BatchFacts(Side(torch.tensor([[0, 1, 1], [1, 1, 1]]))), GPT_LIKE)
     torch.testing.assert_close(new[:, 0, 0], torch.tensor([[0, 1 / 4, 1 / 4, 1 / 4, 1 / 4], [1 / 5] * 5]))
 
 
 def test_uniform_in_translators():
     additive = torch.where(torch.ones(3, 3).tril().bool(), 0.0, MINIMUM).expand(2, 1, 3, 3)
-    decoder, facts = Plan().uniform(0, where=DECODER_SELF), BatchFacts(Side(torch.ones(2, 7)), Side())
+    decoder, facts = Plan().uniform(1, where=DECODER_SELF), BatchFacts(Side(torch.ones(2, 7)), Side())
     # Without a mask of its own, the decoder's causal mask counts.
-    after = apply(decoder, maps(2, 3, 3), facts, TRANSLATOR, Site("decoder", "self", 0), additive)
+    after = apply(decoder, maps(2, 3, 3), facts, TRANSLATOR, Site("decoder", "self", 1), additive)
     torch.testing.assert_close(after[1, 3], torch.tensor([[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]))
     # The source is repeated for beams.
     facts = BatchFacts(Side(torch.tensor([[1, 1, 0], [1, 1, 1]])), Side())
-    cross = Plan().uniform(1, 0, where=DECODER_CROSS)
-    after = apply(cross, maps(4, 1, 3), facts, TRANSLATOR, Site("decoder", "cross", 1))
+    cross = Plan().uniform(2, 1, where=DECODER_CROSS)
+    after = apply(cross, maps(4, 1, 3), facts, TRANSLATOR, Site("decoder", "cross", 2))
     torch.testing.assert_close(after[:, 0, 0], torch.tensor([[1 / 2, 1 / 2, 0]] * 2 + [[1 / 3] * 3] * 2))
 
 
@@ -61,7 +61,7 @@ def test_drops_by_sentence_equal_a_slow_loop(dropped, renormalise):
     ids = torch.tensor([[-1, 0, 0, 1, 1, -1], [0, 0, 0, 0, 0, 0]])
     before, plan = maps(), Plan()
     for which in dropped:
-        plan = plan.drop(1, [1, 2], which=which, renormalise=renormalise).drop(1, 3, which=which)
+        plan = plan.drop(2, [2, 3], which=which, renormalise=renormalise).drop(2, 4, which=which)
     after = apply(plan, before, BatchFacts(Side(None, ids)))
     for example, head, query in np.ndindex(2, 4, 6):
         row = before[example, head, query].clone()
@@ -76,7 +76,7 @@ def test_drops_by_sentence_equal_a_slow_loop(dropped, renormalise):
 
 def test_drops_while_generating_leave_new_tokens_alone():
     before = maps(1, 2, 5)
-    after = apply(Plan().drop(1, which="intra"), before, BatchFacts(Side(None, torch.tensor([[0, 0, 1, 1]]))), GPT_LIKE)
+    after = apply(Plan().drop(2, which="intra"), before, BatchFacts(Side(None, torch.tensor([[0, 0, 1, 1]]))), GPT_LIKE)
     torch.testing.assert_close(after, before * torch.tensor([[1, 1, 0, 0, 1], [1, 1, 1, 1, 1]]))
 
 
@@ -91,9 +91,9 @@ def test_gates_are_broadcast_to_batch_layer_head(shape):
 def test_the_order_of_the_calls_does_not_matter_and_precision_is_kept(order, dtype):
     facts = BatchFacts(Side(torch.ones(1, 6), torch.tensor([[0, 0, 0, 1, 1, 1]])))
     steps = [
-        lambda plan: plan.zero(1, 0),
-        lambda plan: plan.drop(1, [0, 1], which="inter"),
-        lambda plan: plan.uniform(1, [0, 1]),
+        lambda plan: plan.zero(2, 1),
+        lambda plan: plan.drop(2, [1, 2], which="inter"),
+        lambda plan: plan.uniform(2, [1, 2]),
         lambda plan: plan.gated(torch.tensor([3.0])),
     ]
     plan = Plan()
@@ -108,14 +108,16 @@ def test_the_order_of_the_calls_does_not_matter_and_precision_is_kept(order, dty
 @pytest.mark.parametrize(
     ("plan", "facts", "shape", "message"),
     [
-        (Plan().zero(-1, 0), BatchFacts(), BERT_LIKE, r"names layer -1 of the encoder/self attention, which has layers 0 to 2"),
-        (Plan().uniform(0, [1, 4]), BatchFacts(), BERT_LIKE, r"names head 4 in layer 0 .* heads 0 to 3"),
-        (Plan().zero(0, 0), BatchFacts(), TRANSLATOR, r"this model has encoder/self, decoder/self, decoder/cross: name one"),
+        (Plan().zero(0, 1), BatchFacts(), BERT_LIKE, r"layer 0 of the encoder/self attention, which has layers 1 to 3; .* from 1"),
+        (Plan().zero(4, 1), BatchFacts(), BERT_LIKE, r"names layer 4 of .* layers 1 to 3"),
+        (Plan().uniform(1, [1, 5]), BatchFacts(), BERT_LIKE, r"names head 5 in layer 1 .* heads 1 to 4"),
+        (Plan().zero(1, 0), BatchFacts(), BERT_LIKE, r"names head 0 in layer 1 .* heads 1 to 4; .* count from 1"),
+        (Plan().zero(1, 1), BatchFacts(), TRANSLATOR, r"this model has encoder/self, decoder/self, decoder/cross: name one"),
         (Plan().gated(torch.ones(4, 3)), BatchFacts(), BERT_LIKE, r"shape \(4, 3\) do not fit .* \[batch, 3 layers, 4 heads\]"),
-        (Plan().uniform(1), BatchFacts(), BERT_LIKE, r"no attention mask; pass it to session.batch"),
-        (Plan().uniform(1), BatchFacts(Side(torch.ones(2, 5))), BERT_LIKE, r"6 positions, but session.batch was given 5"),
-        (Plan().uniform(1), BatchFacts(Side(torch.ones(1, 6))), BERT_LIKE, r"2 examples .* were given for 1"),
-        (Plan().drop(1, which="intra"), BatchFacts(Side(torch.ones(2, 6))), BERT_LIKE, r"no sentence ids; pass them to"),
+        (Plan().uniform(2), BatchFacts(), BERT_LIKE, r"no attention mask; pass it to session.batch"),
+        (Plan().uniform(2), BatchFacts(Side(torch.ones(2, 5))), BERT_LIKE, r"6 positions, but session.batch was given 5"),
+        (Plan().uniform(2), BatchFacts(Side(torch.ones(1, 6))), BERT_LIKE, r"2 examples .* were given for 1"),
+        (Plan().drop(2, which="intra"), BatchFacts(Side(torch.ones(2, 6))), BERT_LIKE, r"no sentence ids; pass them to"),
     ],
 )
 def test_plans_that_fit_neither_the_model_nor_the_batch(plan, facts, shape, message):

@@ -16,20 +16,20 @@ def changed(model, inputs, plan, outputs=None):
         session.batch(inputs["attention_mask"])
         if outputs is None:
             return main_output(model(**inputs))
-        with resumed(model, outputs, plan.first_layer):
+        with resumed(model, outputs, plan.unchanged_layers):
             return main_output(model(**inputs))
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("layer", range(LAYERS))
+@pytest.mark.parametrize("layer", range(1, LAYERS + 1))
 def test_a_resumed_pass_equals_the_whole_one(name, layer):
     model, inputs = installed(name), batch_for(name)
-    plan = Plan().zero(layer, [0, 2]).uniform(LAYERS - 1, 1)
+    plan = Plan().zero(layer, [1, 3]).uniform(LAYERS, 2)
     with torch.inference_mode(), recorded(model) as outputs:
         plain = main_output(model(**inputs))
     whole = changed(model, inputs, plan)
     # The model is whole again after an error, and no hook is left.
-    with pytest.raises(RuntimeError, match="in the midst"), resumed(model, outputs, plan.first_layer):
+    with pytest.raises(RuntimeError, match="in the midst"), resumed(model, outputs, plan.unchanged_layers):
         raise RuntimeError("in the midst")
     assert torch.equal(changed(model, inputs, plan, outputs), whole)
     assert not torch.allclose(whole, plain)
@@ -42,7 +42,7 @@ def test_outputs_of_another_pass_and_shared_layers_are_refused():
     with pytest.raises(AtlasError, match="list of modules"):
         blocks(installed("albert"))
     # Many plans are then run from the first layer.
-    model, inputs, plan = installed("albert"), batch_for("albert"), Plan().zero(2, 1)
+    model, inputs, plan = installed("albert"), batch_for("albert"), Plan().zero(3, 2)
     plain, masked = map(main_output, outputs_under(model, inputs, [(plan, None)]))
     torch.testing.assert_close(plain, changed(model, inputs, None))
     torch.testing.assert_close(masked, changed(model, inputs, plan))

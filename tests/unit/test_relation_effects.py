@@ -95,7 +95,7 @@ def loss_of(logits, place, piece):
 
 
 def test_masked_losses_are_those_of_each_word_in_a_pass_of_its_own():
-    model, examples, plan = masked_model(), [sentence(0), sentence(1)], Plan().zero(1, 2)
+    model, examples, plan = masked_model(), [sentence(0), sentence(1)], Plan().zero(2, 3)
     probes = list(word_probes(model, examples, MASK).values())
     (whole, ours), expected = probe_losses(model, probes, PAD, [plan]), []
     for example, word in product(examples, range(6)):

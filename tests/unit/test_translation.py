@@ -120,8 +120,8 @@ def test_a_search_with_one_beam_is_the_greedy_loop(wild):
 
 def test_many_plans_at_once_give_what_each_gives_by_itself(wild):
     model, examples, tokenizer = wild[0], wild[1][:3], wild[2]
-    both = Plan().zero(1, 2, ENCODER_SELF).zero(0, 1, DECODER_CROSS).zero(1, [0, 3], DECODER_SELF)
-    plans = [Plan().zero(1, 0, DECODER_SELF), both, Plan().zero(0, 1, ENCODER_SELF)]
+    both = Plan().zero(2, 3, ENCODER_SELF).zero(1, 2, DECODER_CROSS).zero(2, [1, 4], DECODER_SELF)
+    plans = [Plan().zero(2, 1, DECODER_SELF), both, Plan().zero(1, 2, ENCODER_SELF)]
     together = translate_under(model, examples, 0, tokenizer, plans, beams=2, batch_tokens=60)
     assert together == [translate(model, examples, 0, tokenizer, plan, beams=2, batch_tokens=60) for plan in (None, *plans)]
     assert len({tuple(texts) for texts in together}) == 4
@@ -139,5 +139,5 @@ def test_translations_under_every_mask(experiment, trained):
     table, _, further = masked(experiment, examples[:5], examples[:3], examples[:2]).values()
     assert len(further) == 2 * (1 + 3 * 2), "the best head of each layer"
     rows = table[(table["masked"] == "others") & (table["kind"] == "enc_dec") & (table["layer"] == 2) & (table["head"] == 3)]
-    plan = Plan().zero(1, [0, 1, 3], DECODER_CROSS)
+    plan = Plan().zero(2, [1, 2, 4], DECODER_CROSS)
     assert rows["answer"].tolist() == translate(model, examples[:5], 0, tokenizer, plan, beams=2)

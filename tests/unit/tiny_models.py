@@ -132,10 +132,10 @@ def recorder(into: dict[Site, torch.Tensor]) -> Observer:
 
 
 def plan_for(model: nn.Module, action: str, heads: int | list[int]) -> Plan:
-    """The plan that does `action` to the same heads of every layer of every kind."""
+    """The plan that does `action` to the same heads (from 1) of every layer of every kind."""
     plan = Plan()
     for where, (layers, _) in attention_shape(model).items():
-        for layer in range(layers):
+        for layer in range(1, layers + 1):
             plan = getattr(plan, action)(layer, heads, where=where)
     return plan
 

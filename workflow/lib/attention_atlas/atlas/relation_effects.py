@@ -268,7 +268,7 @@ def effects_of_masking(
                 {**facts, "note": "not tested: too few words have a match, or all heads of the layer have the relation"}
             )
             continue
-        plans = [Plan().zero(row.layer - 1, head - 1) for head in heads]
+        plans = [Plan().zero(row.layer, head) for head in heads]
         losses = probe_losses(model, [probes[word] for word in words], card.pad or 0, plans)
         changes = (losses[1:] - losses[0]).reshape(len(plans), -1, 2)
         rows.append({**facts, "loss": losses[0, ::2].mean(), **effect_of(changes, units, draws, chosen.seed)})
@@ -291,8 +291,8 @@ def head_ablation(model: LanguageModel, examples: Sequence[Example], card: Model
     words = [word for word, of_word in zip(probes, inputs, strict=True) if of_word in read]
     plans = [
         plan
-        for layer, outputs in enumerate(mean_outputs(model.model.base_model, examples, card.pad or 0))
-        for head in range(card.heads)
+        for layer, outputs in enumerate(mean_outputs(model.model.base_model, examples, card.pad or 0), 1)
+        for head in range(1, card.heads + 1)
         for plan in (Plan().zero(layer, head), Plan().constant(layer, outputs, head))
     ]
     losses = probe_losses(model, [probes[word] for word in words], card.pad or 0, plans)

@@ -3,11 +3,7 @@
 results/{run}/attention/{model}/{corpus}/{shard}.safetensors    maps [layer, head, n, n] in float16, by record
     results/{run}/attention/{model}/{corpus}/{shard}.json           description and checksum
 
-From a notebook:
-
-    for example in read_attention("results/sample/attention/minilm/sample-trees"):
-        example.tokens, example.maps            # n word pieces, [layer, head, n, n]
-        example.words, example.word_maps()      # m words and special tokens, [layer, head, m, m]
+In a notebook, `load` opens a built run.
 """
 
 from __future__ import annotations
@@ -15,16 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from safetensors import SafetensorError, safe_open
 
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.shards import check_shard, damaged, read_description, tensor_name
+from attention_atlas.io.tables import read_table
 
 _BITS = 13  # number of bits by which the fraction of a float32 is longer than that of a float16
 _BIAS = np.float32(2.0**112)  # 2 to the difference of their exponents' offsets
@@ -152,6 +150,26 @@ def read_attention(
                     )
         except (SafetensorError, OSError) as error:
             raise damaged(path, str(error)) from error
+
+
+class Run(NamedTuple):
+    """What a notebook reads of a built run."""
+
+    folder: Path
+    heads: pd.DataFrame  # one row per model, layer and head (from 1), one column per measure
+    measures: pd.DataFrame  # one row per model and measure: title, unit, n, why it is missing, ...
+
+    def maps(self, model: str, corpus: str) -> Iterator[CachedExample]:
+        """The attention of a model on a corpus, one example at a time."""
+        return read_attention(self.folder / "attention" / model / corpus)
+
+
+def load(folder: str | Path) -> Run:
+    """The heads, measures and maps of a run, such as results/laptop."""
+    tables = [Path(folder, "atlas", f"{name}.tsv") for name in ("heads", "measures")]
+    if absent := [table for table in tables if not table.is_file()]:
+        raise AtlasError(f"{absent[0]}: there is no such table. Name the folder of a run (results/NAME) with a built atlas.")
+    return Run(Path(folder), *map(read_table, tables))
 
 
 class StoredAttention:

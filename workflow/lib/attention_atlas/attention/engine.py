@@ -6,7 +6,7 @@ calls the eager function of the model's code, so that a forward pass without a p
 a session with `fused` uses scaled dot-product attention, in layers whose probabilities are not needed.
 
     install(model)
-    with watch(model, observers=[see], plan=Plan().zero(layer=3, heads=[0, 5])) as session:
+    with watch(model, observers=[see], plan=Plan().zero(layer=3, heads=[1, 6])) as session:
         session.batch(attention_mask)
         model(input_ids, attention_mask=attention_mask)
 """
@@ -104,7 +104,7 @@ def self_attention(model: nn.Module) -> tuple[SiteKind, int, int]:
             f"{name}: the attention of its encoder is computed outside the attention interface of transformers and cannot be "
             "observed; use another model."
         )
-    without = sorted(site.layer + 1 for site in sites.absent if site.site_kind == kind)
+    without = sorted(site.layer for site in sites.absent if site.site_kind == kind)
     if without:
         raise AtlasError(
             f"{name}: {len(without)} of {layers} layers ({', '.join(map(str, without))}) have no attention that can be "
@@ -217,7 +217,7 @@ class Session:
         if layer is None:
             layer = self._calls[kind] % self._sites.shape[kind][0]
             self._calls[kind] += 1
-        return Site(*kind, layer)
+        return Site(*kind, layer + 1)
 
     def _attend(
         self,
@@ -256,7 +256,7 @@ class Session:
 class _Sites(NamedTuple):
     """The attention modules of a model.
 
-    `layers` maps each module to its site kind and layer; the layer is None if several layers share modules and only the
+    `layers` maps each module to its site kind and the place of its layer, from 0; this is None if several layers share modules and only the
     order of the calls determines the layer. `absent` are layers without attention of a kind that other layers have.
     """
 
@@ -287,7 +287,7 @@ def _sites(model: nn.Module) -> _Sites:
         if layer_count is None:
             numbers, layer_count = _layer_numbers(names, modules, kind, model)
             layers.update({module: (kind, number) for module, number in zip(modules, numbers, strict=True)})
-            absent |= {Site(*kind, number) for number in set(range(layer_count)) - set(numbers)}
+            absent |= {Site(*kind, number + 1) for number in set(range(layer_count)) - set(numbers)}
         else:
             layers.update(dict.fromkeys(modules, (kind, None)))
         shape[kind] = (layer_count, heads.pop())

@@ -2,7 +2,7 @@
 
 A `Plan` describes what is done to which heads, independently of a model. `Plan.compile` checks it against the shape of a
 model and returns one `LayerPlan` per changed layer, which computes the changed probabilities with a few tensor
-operations. Layers and heads are 0-indexed here; tables count from 1.
+operations. Layers and heads are named as in papers and tables, from 1; only the axes of arrays start at 0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Shape = Mapping[SiteKind, tuple[int, int]]  # layers and heads of each site kind
 
 @dataclass(frozen=True)
 class Site:
-    """One attention layer of a model; `layer` counts from 0 within its site kind."""
+    """One attention layer of a model; `layer` counts from 1 within its site kind."""
 
     stack: str
     kind: str
@@ -104,7 +104,7 @@ class Plan:
     gates, constant. A head that is both uniform and zero is therefore zero, and a gate scales the result of the other
     changes.
 
-    `heads` is one head, several, or None for all heads of the layer. `where` names the site kind (`ENCODER_SELF`,
+    Head 3-1 is `layer=3, heads=1`. `heads` is one head, several, or None for all heads of the layer. `where` names the site kind (`ENCODER_SELF`,
     `DECODER_SELF`, `DECODER_CROSS`) and may be left out for models that have only one.
     """
 
@@ -177,9 +177,9 @@ class Plan:
         return not (self.edits or self.gates)
 
     @property
-    def first_layer(self) -> int:
-        """The first layer that the plan changes: the outputs of earlier layers are the same as without a plan."""
-        return 0 if self.gates else min((edit.layer for edit in self.edits), default=0)
+    def unchanged_layers(self) -> int:
+        """How many layers come before the first one that the plan changes: their outputs are the same as without a plan."""
+        return 0 if self.gates else min((edit.layer for edit in self.edits), default=1) - 1
 
     def compile(self, shape: Shape, device: torch.device | str = "cpu", absent: Collection[Site] = ()) -> dict[Site, LayerPlan]:
         """Check the plan against a model and return the plans of changed layers."""
@@ -189,7 +189,8 @@ class Plan:
         for edit in self.edits:
             site, wanted, heads = _located(edit, shape, absent)
             mask = masks.setdefault(site, {}).setdefault(edit.action, torch.zeros(heads, dtype=torch.bool))
-            mask[wanted] = True
+            places = [head - 1 for head in wanted]
+            mask[places] = True
             if edit.outputs is None:
                 continue
             if edit.outputs.ndim != 2 or len(edit.outputs) != heads:
@@ -198,12 +199,12 @@ class Plan:
                     f"{site.site_kind} attention: they must be [{heads} heads, size]."
                 )
             known = outputs.setdefault(site, torch.zeros_like(edit.outputs, device=device))
-            known[wanted] = edit.outputs.to(known)[wanted]
+            known[places] = edit.outputs.to(known)[places]
         for gate in self.gates:
             where = _resolve(gate.where, shape)
             _check_gates(gate.values, where, *shape[where])
             gates.setdefault(where, []).append(gate.values)
-        gated = {Site(*where, layer) for where in gates for layer in range(shape[where][0])}
+        gated = {Site(*where, layer) for where in gates for layer in range(1, shape[where][0] + 1)}
         return {
             site: LayerPlan(
                 site,
@@ -287,7 +288,7 @@ class LayerPlan:
 
     def _factors(self, gate: torch.Tensor, batch: int) -> torch.Tensor:
         gate = gate[(None,) * (3 - gate.ndim)]
-        of_layer = gate[:, self.site.layer if gate.shape[1] > 1 else 0, :, None, None]
+        of_layer = gate[:, self.site.layer - 1 if gate.shape[1] > 1 else 0, :, None, None]
         return of_layer if len(of_layer) == 1 else _rows(of_layer, batch, self.site, "gates")
 
     def _cut(self, probabilities: torch.Tensor, facts: BatchFacts) -> torch.Tensor:
@@ -322,19 +323,19 @@ def _located(edit: _Edit, shape: Shape, absent: Collection[Site]) -> tuple[Site,
     """Site and heads that an edit changes, and how many heads the layer has."""
     where = _resolve(edit.where, shape)
     layers, heads = shape[where]
-    if not 0 <= edit.layer < layers:
+    if not 1 <= edit.layer <= layers:
         raise AtlasError(
-            f"The plan names layer {edit.layer} of the {where} attention, which has layers 0 to {layers - 1}; "
-            "layers and heads of a plan count from 0."
+            f"The plan names layer {edit.layer} of the {where} attention, which has layers 1 to {layers}; "
+            "layers and heads of a plan count from 1, as in papers and tables."
         )
     if Site(*where, edit.layer) in absent:
-        raise AtlasError(f"The plan names layer {edit.layer} (from 0), which has no {where} attention.")
-    wanted = list(range(heads) if edit.heads is None else edit.heads)
+        raise AtlasError(f"The plan names layer {edit.layer}, which has no {where} attention.")
+    wanted = list(range(1, heads + 1) if edit.heads is None else edit.heads)
     for head in wanted:
-        if not 0 <= head < heads:
+        if not 1 <= head <= heads:
             raise AtlasError(
                 f"The plan names head {head} in layer {edit.layer} of the {where} attention, which has heads "
-                f"0 to {heads - 1}; layers and heads of a plan count from 0."
+                f"1 to {heads}; layers and heads of a plan count from 1, as in papers and tables."
             )
     return Site(*where, edit.layer), wanted, heads
 
@@ -347,7 +348,7 @@ def _resolve(where: SiteKind | None, shape: Shape) -> SiteKind:
         return next(iter(shape))
     where = SiteKind(*where)
     if where not in shape:
-        raise AtlasError(f"The plan changes {where} attention, which this model does not have; it has {known}.")
+        raise AtlasError(f"The plan changes {where} attention, which this model does not have: name {known}.")
     return where
 
 

@@ -66,8 +66,8 @@ def outputs_under(
     yield output
     for plan, sentence_ids in plans:
         changed = watch(model, plan=plan, fused=True)
-        first = plan.first_layer if outputs else 0
-        with torch.inference_mode(), changed as session, resumed(model, outputs, first):
+        skipped = plan.unchanged_layers if outputs else 0
+        with torch.inference_mode(), changed as session, resumed(model, outputs, skipped):
             session.batch(inputs["attention_mask"], sentence_ids)
             output = model(**inputs)
         yield output
@@ -86,20 +86,20 @@ def recorded(model: nn.Module) -> Iterator[list[Any]]:
 
 
 @contextlib.contextmanager
-def resumed(model: nn.Module, outputs: list[Any], layer: int) -> Iterator[None]:
-    """Run only the layers from `layer` (from 0) on, with the recorded outputs in place of those before it.
+def resumed(model: nn.Module, outputs: list[Any], skipped: int) -> Iterator[None]:
+    """Skip the first layers, as many as `skipped`, with their recorded outputs in their place.
 
     Use it inside `watch`, which needs the whole model.
     """
-    if layer == 0:
+    if skipped == 0:
         yield
         return
     holder = blocks(model)
-    if len(outputs) != len(holder) or not 0 <= layer < len(holder):
+    if len(outputs) != len(holder) or not 0 <= skipped < len(holder):
         raise AtlasError(f"{len(outputs)} recorded outputs for {len(holder)} layers: run the batch within `recorded` first.")
-    replaced_blocks = [holder[place] for place in range(layer)]
+    replaced_blocks = [holder[place] for place in range(skipped)]
     try:
-        for place in range(layer):
+        for place in range(skipped):
             holder[place] = _RecordedOutput(outputs[place])
         yield
     finally:

@@ -63,10 +63,12 @@ class Pieces(NamedTuple):
     word: tuple[int, ...]  # for each token the position of its word among the example's words, -1 for a special token
 
 
-def open_tokenizer(path: str | Path) -> Tokenizer:
-    """The tokenizer of a file `tokenizer.json`; special tokens such as [SEP] or </s> are ordinary characters in a text."""
+def open_tokenizer(path: str | Path | Tokenizer) -> Tokenizer:
+    """The tokenizer of a file `tokenizer.json`, or a copy of one; special tokens such as [SEP] or </s> are ordinary characters
+    in a text.
+    """
     try:
-        tokenizer = Tokenizer.from_file(str(path))
+        tokenizer = Tokenizer.from_str(path.to_str()) if isinstance(path, Tokenizer) else Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises bare exceptions
         raise AtlasError(f"{path}: not a readable tokenizer ({error}).") from error
     tokenizer.encode_special_tokens = True
@@ -80,9 +82,9 @@ class WordPieces:
     special token.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path | Tokenizer) -> None:
         self.tokenizer = open_tokenizer(path)
-        self._path = path
+        self._path = "this tokenizer" if isinstance(path, Tokenizer) else path
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
         # For words without a space before them, to which the tokenizer itself may add one (▁cat).

@@ -59,9 +59,9 @@ def masks(shape: Mapping[SiteKind, tuple[int, int]]) -> dict[Key, Plan]:
     plans = {}
     for kind, layer, head in heads_of(shape).itertuples(index=False, name=None):
         site = KINDS[kind]
-        plans[ONE, kind, layer, head] = Plan().zero(layer - 1, head - 1, site)
-        if others := [index for index in range(shape[site][1]) if index != head - 1]:
-            plans[OTHERS, kind, layer, head] = Plan().zero(layer - 1, others, site)
+        plans[ONE, kind, layer, head] = Plan().zero(layer, head, site)
+        if others := [other for other in range(1, shape[site][1] + 1) if other != head]:
+            plans[OTHERS, kind, layer, head] = Plan().zero(layer, others, site)
     return plans
 
 
@@ -76,7 +76,7 @@ def plan_without(heads: pd.DataFrame) -> Plan:
     """A plan that masks the heads in the rows (columns `HEAD`)."""
     plan = Plan()
     for (kind, layer), layer_heads in heads.groupby(["kind", "layer"], sort=False):
-        plan = plan.zero(int(layer) - 1, [head - 1 for head in layer_heads["head"]], KINDS[str(kind)])
+        plan = plan.zero(int(layer), layer_heads["head"], KINDS[str(kind)])
     return plan
 
 

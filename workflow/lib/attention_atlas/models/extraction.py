@@ -13,17 +13,21 @@ import numpy.typing as npt
 import torch
 
 from attention_atlas.attention.batches import EXTRACTION_TOKENS, batch_by_length, model_inputs
-from attention_atlas.attention.cache import to_words, unit_starts
-from attention_atlas.attention.engine import DECODER_SELF, Observer, Site, self_attention, watch
+from attention_atlas.attention.cache import CachedExample, to_words, unit_starts
+from attention_atlas.attention.engine import DECODER_SELF, Observer, Site, install, self_attention, watch
 from attention_atlas.attention.plans import SiteKind
-from attention_atlas.corpora.examples import Corpus, Example, read_examples
+from attention_atlas.corpora.alignment import WordPieces
+from attention_atlas.corpora.examples import Corpus, Example, ExampleBuilder, read_examples
+from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import whole_file
 from attention_atlas.io.messages import progress
 from attention_atlas.io.shards import new_shard
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loading import load_model
+from attention_atlas.models.head_weights import ValueNorms
+from attention_atlas.models.head_weights import norm_weighted as weighted_by_norms
+from attention_atlas.models.loading import load_model, longest_input, text_part
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -68,6 +72,27 @@ def extract_shard(
             shard.write(example.record, example_maps)
 
 
+def maps(model: PreTrainedModel, tokenizer: Any, text: str | Sequence[str], norm_weighted: bool = False) -> CachedExample:
+    """Tokens, words and attention [layer, head, n, n] of a text, with the engine installed in the part of `model` that reads it.
+
+    `text`: words between white space, or the words in order. `norm_weighted`: maps as in `head_weights.norm_weighted`.
+    """
+    part = text_part(model)
+    install(part)
+    if not getattr(tokenizer, "is_fast", False):
+        raise AtlasError(f"{type(tokenizer).__name__} is no fast tokenizer, which aligns words with word pieces: use another.")
+    words = text.split() if isinstance(text, str) else text
+    builder = ExampleBuilder({}, "", WordPieces(tokenizer.backend_tokenizer), longest_input(part, tokenizer))
+    example = builder.example("text", words, [True] * len(words) if isinstance(text, str) else ())
+    if isinstance(example, Dropped):
+        raise AtlasError(f"the text has no maps: {example.reason} ({example.detail}).")
+    norms = ValueNorms(part) if norm_weighted else None
+    ((_, of_text),) = each_example(part, [example], 0, values=None if norms is None else norms.observer)
+    if norms is not None:
+        of_text = weighted_by_norms(of_text, norms.take(example)).astype(np.float16)
+    return CachedExample(0, "text", "tokens", example.tokens, example.word, example.words, of_text)
+
+
 def attention_maps(
     model: PreTrainedModel, examples: Sequence[Example], pad: int, level: str = "tokens", batch_tokens: int = EXTRACTION_TOKENS
 ) -> dict[int, Half]:
@@ -109,7 +134,7 @@ def each_example(
                 if first:
                     _check_maps(model, site, probabilities[0])
                 seen.append(site.layer)
-                _store(probabilities, batch, [place[site.layer] for place in places], level)
+                _store(probabilities, batch, [place[site.layer - 1] for place in places], level)
 
         inputs = model_inputs(model, batch, pad)
         mask = inputs["attention_mask"]
@@ -117,9 +142,9 @@ def each_example(
         with torch.inference_mode(), watch(model, observers=[keep], values=observed) as session:
             session.batch(mask)
             hidden = model(**inputs)[0]
-        if sorted(seen) != list(range(layers)):
+        if sorted(seen) != list(range(1, layers + 1)):
             raise AtlasError(
-                f"{type(model).__name__}: one pass computed the attention of layers {[layer + 1 for layer in seen]}, not that "
+                f"{type(model).__name__}: one pass computed the attention of layers {seen}, not that "
                 f"of each of its {layers} layers once; use another model."
             )
         if not torch.isfinite(hidden[mask.bool()]).all():
@@ -175,7 +200,7 @@ def _check_maps(model: PreTrainedModel, site: Site, maps: torch.Tensor) -> None:
     elif maps.shape[1] > 2 and (site.site_kind == DECODER_SELF) != (maps.triu(1).amax() == 0):
         wrong = f"it was taken for {site.site_kind} attention, which its maps contradict"
     if wrong:
-        raise AtlasError(f"{type(model).__name__}, layer {site.layer + 1}: {wrong}; use another model.")
+        raise AtlasError(f"{type(model).__name__}, layer {site.layer}: {wrong}; use another model.")
 
 
 def _parts(block: Half, shapes: Sequence[tuple[int, ...]]) -> list[Half]:

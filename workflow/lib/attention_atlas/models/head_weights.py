@@ -138,13 +138,13 @@ class ValueNorms:
             if site.site_kind != self._kind:
                 return
             wide = values.float()
-            squares = torch.einsum("bhks,hst,bhkt->bhk", wide, self._products[site.layer].to(wide.device), wide)
+            squares = torch.einsum("bhks,hst,bhkt->bhk", wide, self._products[site.layer - 1].to(wide.device), wide)
             # Rounding can make the square of a zero norm negative.
             norms = squares.clamp(min=0).sqrt().cpu().numpy()
             for row, example in enumerate(batch):
                 n = len(example.input_ids)
                 of_example = self._collected.setdefault(example.record, np.empty((layers, heads, n), np.float32))
-                of_example[site.layer] = norms[row, :, :n]
+                of_example[site.layer - 1] = norms[row, :, :n]
 
         return keep
 
@@ -178,23 +178,23 @@ def prune_heads(model: PreTrainedModel, heads: Mapping[tuple[SiteKind, int], Col
 
     The value bias of a head is removed with it; the bias of the output projection stays, as when the head is masked. The
     configuration keeps the old number of heads, so the model cannot be saved and loaded again. `heads`: (kind of attention,
-    layer from 0) -> heads from 0.
+    layer) -> heads, both from 1.
     """
     shape, names = attention_shape(model), attention_layers(model)
     for (site, layer), pruned in heads.items():
         layers, count = shape.get(site, (0, 0))
-        if not 0 <= layer < layers or not all(0 <= head < count for head in pruned):
-            raise AtlasError(f"there is no {site} attention with layer {layer} and heads {sorted(pruned)} (counted from 0).")
+        if not 1 <= layer <= layers or not all(1 <= head <= count for head in pruned):
+            raise AtlasError(f"there is no {site} attention with layer {layer} and heads {sorted(pruned)} (counted from 1).")
         if len(names[site]) != layers:
             raise AtlasError(f"{type(model).__name__} shares its layers: heads of a single layer cannot be pruned.")
-        projections = _separate_projections(model, names[site][layer])
+        projections = _separate_projections(model, names[site][layer - 1])
         if not projections or projections[0].out_features != projections[1].out_features:
             raise AtlasError(
-                f"{type(model).__name__}: no head can be pruned alone, because the projections of {names[site][layer]} are "
+                f"{type(model).__name__}: no head can be pruned alone, because the projections of {names[site][layer - 1]} are "
                 "unknown, or heads share keys and values."
             )
         size = projections[0].out_features // count
-        remaining_heads = [head for head in range(count) if head not in set(pruned)]
+        remaining_heads = [head for head in range(count) if head + 1 not in set(pruned)]
         places = torch.tensor([head * size + k for head in remaining_heads for k in range(size)], dtype=torch.long)
         for projection, axis in zip(projections, (0, 0, 0, 1), strict=True):
             _keep(projection, places, axis)

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import logging
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -90,9 +91,6 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         )
     with whole_file(tokenizer_out) as tokenizer_part:
         tokenizer.backend_tokenizer.save(str(tokenizer_part))
-    longest = tokenizer.model_max_length
-    if positions := getattr(part.config, "max_position_embeddings", None):
-        longest = min(longest, positions - unused_positions(part.config.model_type, part.config.pad_token_id))
     tokens = {"cls": tokenizer.cls_token, "sep": tokenizer.sep_token}
     ids = {"pad": tokenizer.pad_token_id, "mask": tokenizer.mask_token_id}
     card = ModelCard(
@@ -101,7 +99,7 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
         model_type=settings.model_type,
         layers=layers,
         heads=heads,
-        max_tokens=int(longest),
+        max_tokens=longest_input(part, tokenizer),
         weights_sha256=weights if entry["init"] != "random" else "",
         batches=getattr(settings, "training_batches", ""),
         versions=installed_versions(),
@@ -111,6 +109,13 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     )
     write_card(card, card_out)
     _log.info("model %s: %s, %d layers x %d heads", name, card.origin, layers, heads)
+
+
+def longest_input(part: PreTrainedModel, tokenizer: Any) -> int:
+    """The longest input in tokens of the part of a model that reads text, and its tokenizer."""
+    positions = getattr(part.config, "max_position_embeddings", None)
+    unused = unused_positions(part.config.model_type, part.config.pad_token_id) if positions else 0
+    return int(min(tokenizer.model_max_length, positions - unused if positions else math.inf))
 
 
 def configuration(folder: Path, **changes: Any) -> PreTrainedConfig:

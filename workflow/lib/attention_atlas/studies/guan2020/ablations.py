@@ -154,8 +154,8 @@ def permuted_types(types: Mapping[tuple[int, int], str], count: int, seed: int) 
 
 def plan_of(heads: Heads, action: Action, renormalise: bool) -> Plan:
     plan = Plan()
-    for layer in sorted({layer for layer, _ in heads}):
-        layer_heads = [head for head_layer, head in heads if head_layer == layer]
+    for layer in sorted({layer + 1 for layer, _ in heads}):
+        layer_heads = [head + 1 for head_layer, head in heads if head_layer + 1 == layer]
         if action == "zero":
             plan = plan.zero(layer, layer_heads)
         elif action == "uniform":

@@ -139,8 +139,8 @@ def disabled(model: PreTrainedModel, card: ModelCard, examples: Sequence[Example
     """
     _, layers, heads = self_attention(model)
     conditions = {
-        f"{layer + 1}-{head}": Plan().uniform(layer, head - 1 if head else None)
-        for layer, head in product(range(layers), range(heads + 1))
+        f"{layer}-{head}": Plan().uniform(layer, head or None)
+        for layer, head in product(range(1, layers + 1), range(heads + 1))
     }
     labels, regression = labels_of(examples), TASKS[task].regression
     names = [] if regression else classes_of(model, labels)

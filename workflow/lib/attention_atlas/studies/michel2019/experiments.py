@@ -280,7 +280,7 @@ def timing(
 def _pruned_model(model: PreTrainedModel, pruned_heads: pd.DataFrame) -> PreTrainedModel:
     pruned = copy.deepcopy(model)
     groups = pruned_heads.groupby(["kind", "layer"])["head"]
-    prune_heads(pruned, {(KINDS[kind], layer - 1): [head - 1 for head in heads] for (kind, layer), heads in groups})
+    prune_heads(pruned, {(KINDS[kind], layer): [*heads] for (kind, layer), heads in groups})
     pruned.set_attn_implementation(KERNEL)
     return pruned
 
