@@ -21,7 +21,7 @@ from attention_atlas.workflow.study import studies  # noqa: E402
 PYTHON_OF_ENVS = "3.11"
 ENVIRONMENTS = {"analysis": ("analysis",), "model": ("analysis", "model")}
 ENGINE = ("numpy", "pandas", "pyarrow", "safetensors", "tokenizers", "torch", "tqdm", "transformers", "xxhash")
-"""What an installed library needs to watch and change heads, and to read attention and tables; the extra `workflow` is the rest."""
+"""What an installed library needs to watch and change heads, and to read maps and tables; the extra `workflow` is the rest."""
 
 TAGGER = ("spacy==3.8.18",)
 """Extra of Kovaleva et al.'s study for corpora without gold tags; no run installs it by itself."""

@@ -108,11 +108,12 @@ def test_the_order_of_the_calls_does_not_matter_and_precision_is_kept(order, dty
 @pytest.mark.parametrize(
     ("plan", "facts", "shape", "message"),
     [
-        (Plan().zero(0, 1), BatchFacts(), BERT_LIKE, r"layer 0 of the encoder/self attention, which has layers 1 to 3; .* from 1"),
+        (Plan().zero(0, 1), BatchFacts(), BERT_LIKE, r"layer 0 of the encoder/self .* layers 1 to 3; .* count from 1"),
         (Plan().zero(4, 1), BatchFacts(), BERT_LIKE, r"names layer 4 of .* layers 1 to 3"),
         (Plan().uniform(1, [1, 5]), BatchFacts(), BERT_LIKE, r"names head 5 in layer 1 .* heads 1 to 4"),
         (Plan().zero(1, 0), BatchFacts(), BERT_LIKE, r"names head 0 in layer 1 .* heads 1 to 4; .* count from 1"),
         (Plan().zero(1, 1), BatchFacts(), TRANSLATOR, r"this model has encoder/self, decoder/self, decoder/cross: name one"),
+        (Plan().zero(1, 1, where=DECODER_SELF), BatchFacts(), BERT_LIKE, r"decoder/self .* does not have: name encoder/self"),
         (Plan().gated(torch.ones(4, 3)), BatchFacts(), BERT_LIKE, r"shape \(4, 3\) do not fit .* \[batch, 3 layers, 4 heads\]"),
         (Plan().uniform(2), BatchFacts(), BERT_LIKE, r"no attention mask; pass it to session.batch"),
         (Plan().uniform(2), BatchFacts(Side(torch.ones(2, 5))), BERT_LIKE, r"6 positions, but session.batch was given 5"),

@@ -256,8 +256,8 @@ class Session:
 class _Sites(NamedTuple):
     """The attention modules of a model.
 
-    `layers` maps each module to its site kind and the place of its layer, from 0; this is None if several layers share modules and only the
-    order of the calls determines the layer. `absent` are layers without attention of a kind that other layers have.
+    `layers` maps each module to its site kind and the place of its layer, from 0; this is None if several layers share modules
+    and only the order of the calls determines the layer. `absent`: layers without attention of a kind that other layers have.
     """
 
     layers: dict[nn.Module, tuple[SiteKind, int | None]]

@@ -104,8 +104,8 @@ class Plan:
     gates, constant. A head that is both uniform and zero is therefore zero, and a gate scales the result of the other
     changes.
 
-    Head 3-1 is `layer=3, heads=1`. `heads` is one head, several, or None for all heads of the layer. `where` names the site kind (`ENCODER_SELF`,
-    `DECODER_SELF`, `DECODER_CROSS`) and may be left out for models that have only one.
+    Head 3-1 is `layer=3, heads=1`. `heads` is one head, several, or None for all heads of the layer. `where` names the site
+    kind (`ENCODER_SELF`, `DECODER_SELF`, `DECODER_CROSS`) and may be left out for models that have only one.
     """
 
     edits: tuple[_Edit, ...] = ()

@@ -73,7 +73,7 @@ def extract_shard(
 
 
 def maps(model: PreTrainedModel, tokenizer: Any, text: str | Sequence[str], norm_weighted: bool = False) -> CachedExample:
-    """Tokens, words and attention [layer, head, n, n] of a text, with the engine installed in the part of `model` that reads it.
+    """Tokens, words and attention [layer, head, n, n] of a text; installs the engine in the part of the model that reads it.
 
     `text`: words between white space, or the words in order. `norm_weighted`: maps as in `head_weights.norm_weighted`.
     """
