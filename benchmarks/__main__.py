@@ -11,7 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-NAMES = ("extraction", "memory", "divergence", "dependencies", "masking", "growth")
+NAMES = ("extraction", "memory", "divergence", "dependencies", "masking", "heads", "growth")
 
 
 def main() -> None:

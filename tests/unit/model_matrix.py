@@ -381,7 +381,7 @@ def page(seen: Mapping[str, Verdict]) -> str:
 
 ## Work everywhere
 
-{listed(names[WORKS])}
+All types that the sections below do not name.
 
 Without norm-weighted attention and copying, since heads' outputs are gated, normalised, or not projected by a linear layer:
 

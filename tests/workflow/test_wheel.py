@@ -1,7 +1,6 @@
 """The library from a wheel: in a fresh environment that does not see the checkout, and from another directory."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -9,13 +8,17 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from small_shards import write_example_shards
+from documented_code import code_of, write_inputs
+from tiny_models import HEADS, LAYERS
 from workspaces import ROOT
+
+from attention_atlas import __version__
 
 pytestmark = pytest.mark.long
 PARTS = ("setup.py", "pyproject.toml", "README.md", "LICENSE", "workflow")
-SIZES = (5, 7, 4)
-LAYERS, HEADS = 2, 3
+WORKFLOW_ONLY = (
+    "snakemake matplotlib seaborn sklearn scipy rich lxml conllu nltk jsonschema itables sentencex sacrebleu".split()
+)
 
 
 def python(folder: Path, interpreter: str | Path, *arguments: str | Path) -> str:
@@ -47,13 +50,12 @@ def interpreter(tmp_path: Path) -> Path:
     return fresh
 
 
-def test_the_documented_example_runs_from_another_directory(interpreter, tmp_path):
-    cache = tmp_path / "results/sample/attention/minilm/sample-trees"
-    cache.mkdir(parents=True)
-    write_example_shards(cache, SIZES, LAYERS, HEADS)
-    section = (ROOT / "docs/attention-cache.md").read_text(encoding="utf-8").partition("\n## Reading attention maps\n")[2]
-    (code,) = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], flags=re.DOTALL)
-    shown = "    print(len(example.tokens), *example.maps.shape, *example.word_maps().shape)\n"
-    lines = python(tmp_path, interpreter, "-c", code + shown).splitlines()
-    # Here every word is one word piece.
-    assert lines == [f"{n} {LAYERS} {HEADS} {n} {n} {LAYERS} {HEADS} {n} {n}" for n in SIZES]
+def test_the_page_on_heads_runs_from_another_directory_without_the_packages_of_the_workflow(interpreter, tmp_path):
+    write_inputs(tmp_path)
+    code = (
+        f"import sys\nsys.modules.update(dict.fromkeys({WORKFLOW_ONLY}))  # not to be imported\n{code_of('heads.md', tmp_path)}"
+    )
+    code += "\nimport attention_atlas.attention.plans as plans\nprint(tuple(effect.shape), plans.__file__, atlas.__version__)"
+    shape, file, version = python(tmp_path, interpreter, "-c", code).splitlines()[-1].rsplit(maxsplit=2)
+    assert (shape, version) == (str((LAYERS, HEADS)), __version__)
+    assert (Path(file).parents[1] / "py.typed").is_file()

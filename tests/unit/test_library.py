@@ -1,0 +1,106 @@
+"""The library as others use it: the pages on heads and notebooks run, names are loaded lazily, and a text has its maps."""
+
+import re
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+import torch
+from documented_code import DET, DOCS, SIZES, code_of, write_inputs
+from tiny_models import HEADS, LAYERS, WIDTH, batch_for, installed, main_output, run, tiny
+from transformers.pytorch_utils import Conv1D
+
+import attention_atlas as atlas
+from attention_atlas.errors import AtlasError
+
+SIZE = WIDTH // HEADS
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("documented")
+    write_inputs(folder)
+    return folder
+
+
+def without(model, name, layer, heads):
+    """The model without heads of a layer (all from 1), by zeroed columns of its output projection."""
+    projection = model.get_submodule(name.format(layer - 1))
+    columns = projection.weight.data if isinstance(projection, Conv1D) else projection.weight.data.T
+    for head in heads:
+        columns[(head - 1) * SIZE : head * SIZE] = 0
+    return model
+
+
+@pytest.mark.parametrize(("name", "projection"), [
+    ("bert", "encoder.layer.{}.attention.output.dense"), ("gpt2", "h.{}.attn.c_proj"), ("llama", "layers.{}.self_attn.o_proj"),
+])  # fmt: skip
+def test_a_masked_head_equals_zeroed_columns_of_the_output_projection(name, projection):
+    with torch.no_grad():
+        expected = main_output(without(tiny(name), projection, 3, [1])(**batch_for(name)))
+    masked = main_output(run(installed(name), batch_for(name), plan=atlas.Plan().zero(3, 1)))
+    torch.testing.assert_close(masked, expected, rtol=1e-6, atol=1e-6)
+    assert not torch.allclose(masked, main_output(run(installed(name), batch_for(name))), atol=1e-3)
+
+
+def test_the_page_on_heads_gives_what_it_says(inputs, monkeypatch):
+    monkeypatch.chdir(inputs)
+    page: dict = {}
+    exec(code_of("heads.md", inputs), page)
+    projection, arguments = "bert.encoder.layer.{}.attention.output.dense", {**page["inputs"], "labels": page["labels"]}
+    with torch.no_grad():
+        loss = tiny("bert_mlm")(**arguments).loss
+        for head in (1, 4):
+            changed = without(tiny("bert_mlm"), projection, 3, [head])(**arguments).loss - loss
+            torch.testing.assert_close(page["effect"][2, head - 1], changed, rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(page["logits"], without(tiny("bert_mlm"), projection, 3, [1, 2, 3, 4])(**arguments).logits)
+    example, tokenized = page["example"], page["tokenizer"]("The cat sat.", return_tensors="pt")
+    reference = tiny("bert_mlm")(**tokenized, output_attentions=True).attentions
+    assert example.tokens == tuple(page["tokenizer"].convert_ids_to_tokens(tokenized["input_ids"][0]))
+    assert np.abs(example.maps - torch.cat(reference).detach().numpy()).max() < 1e-3
+    assert example.words == ("[CLS]", "The", "cat", "sat.", "[SEP]")
+    assert page["gradient"].shape == (1, LAYERS, HEADS)
+    assert page["weighted"].shape == example.maps.shape
+    assert np.abs(page["weighted"] - example.maps).max() > 0.05
+    assert page["both"][1].tokens != example.tokens
+    assert page["first"].shape == page["second"].shape == (LAYERS, HEADS, 3, 3)
+    assert page["weights"].shape[1:3] == (HEADS, page["source"]["input_ids"].shape[1])
+    assert [len(row["tokens"]) for row in page["data"]] == [row["maps"].shape[-1] for row in page["data"]] == [*SIZES]
+
+
+def test_the_page_on_heads_has_the_counts_of_the_matrix():
+    matrix, page = ((DOCS / name).read_text(encoding="utf-8") for name in ("models-matrix.md", "heads.md"))
+    (counts,) = re.findall(r"Of (\d+) types, (\d+) work .*?changes\s(\d+) others.*?; (\d+) are refused", matrix, re.DOTALL)
+    assert re.findall(r"Of (\d+) text model types .*?, (\d+) work .*?, (\d+) .*?, (\d+) ", page, re.DOTALL) == [counts]
+
+
+def test_the_three_questions_of_the_page_on_notebooks_have_answers(inputs, monkeypatch):
+    monkeypatch.chdir(inputs)
+    monkeypatch.setattr(mpl, "get_backend", lambda: "agg")
+    page: dict = {}
+    exec(code_of("notebook.md", inputs, "\n## Tables and figures"), page)
+    assert page["follow"].index.unique("model").tolist() == ["minilm"]
+    assert list(map(tuple, page["follow"][["layer", "head"]].to_numpy())) == [*DET]
+    assert page["changes"]["mean"].tolist() == pytest.approx([0, 0.5])
+    assert len(page["axis"].collections[0].get_offsets()) == LAYERS * HEADS
+    assert (inputs / "det.pdf").stat().st_size > 1000
+
+
+def test_the_library_is_imported_without_torch_and_names_what_it_lacks(inputs, monkeypatch):
+    check = "import sys, attention_atlas as a; assert not {'torch', 'pandas', 'numpy', 'snakemake'} & {*sys.modules}; dir(a)"
+    subprocess.run([sys.executable, "-c", check], check=True, env={"PYTHONPATH": "workflow/lib"}, cwd=DOCS.parent)
+    assert {"Plan", "maps", "load"} <= {*dir(atlas)}
+    with pytest.raises(AttributeError, match="has no head_mask"):
+        _ = atlas.head_mask
+    with pytest.raises(AtlasError, match=r"heads\.tsv: there is no such table\. Name the folder of a run"):
+        atlas.load(inputs)
+    model = tiny("bert_mlm")
+    with pytest.raises(AtlasError, match="object is no fast tokenizer"):
+        atlas.maps(model, object(), "the cat")
+    page: dict = {}
+    exec(code_of("heads.md", inputs, "\nLayers and heads count"), page)
+    with pytest.raises(AtlasError, match="the text has no maps: too long"):
+        atlas.maps(model, page["tokenizer"], "cat " * 50)
+    assert atlas.maps(model, page["tokenizer"], ["cat", "."]).words == ("[CLS]", "cat", ".", "[SEP]")
