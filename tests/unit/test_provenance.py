@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import attention_atlas
 from attention_atlas.corpora.records import READERS, reader_module
 from attention_atlas.workflow.provenance import script_digest
 from attention_atlas.workflow.shown import full_name, shown
@@ -141,13 +142,15 @@ def test_modules_that_serve_the_snakefile_reach_no_job_and_what_surrounds_a_job_
 def test_no_import_of_the_workflow_is_one_that_the_digest_cannot_follow():
     names = []
     # Modules of all studies are imported by their name in one place, whose calls the digest follows; those of pages and of
-    # readers, which the digests of their jobs name.
-    named = {LIBRARY / name for name in ("studies/__init__.py", "workflow/shown.py", "corpora/records.py")}
+    # readers, which the digests of their jobs name; and names of the package, which only notebooks use.
+    named = {LIBRARY / name for name in ("__init__.py", "studies/__init__.py", "workflow/shown.py", "corpora/records.py")}
     for path in [*(WORKFLOW / "lib").rglob("*.py"), *(WORKFLOW / "scripts").glob("*.py")]:
         source = path.read_text(encoding="utf-8")
         assert (source.count("import_module("), source.count("__import__(")) == (int(path in named), 0), path
         nodes = list(ast.walk(ast.parse(source)))
         assert not any(node.level for node in nodes if isinstance(node, ast.ImportFrom)), path
+        of_package = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "attention_atlas"]
+        assert not {alias.name for node in of_package for alias in node.names} & {*attention_atlas.__all__}, path
         calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "study_modules"]
         names += [ast.literal_eval(argument) for call in calls for argument in call.args]
     assert sorted(names) == ["head_measures", "study"]
