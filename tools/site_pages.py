@@ -93,7 +93,7 @@ def _source(source: Mapping[str, Any]) -> str:
         return f"Python package `{source['package']}`"
     if "fine_tuned" in source:
         return f"trained here from `{source['fine_tuned']}`"
-    return "untrained model, made here"
+    return source.get("released", "untrained model, made here")
 
 
 def users_of(runs: Mapping[str, Any], name: str) -> str:

@@ -38,6 +38,14 @@ def checked(base=SMALL, missing="error", **changes):
     return check_run(resolve(base | {"missing": missing, "targets": ["one"]} | changes), "one")
 
 
+def test_published_values_that_a_run_could_match_are_named(complete):
+    assert "could match" not in checked()[0]
+    raw = changed("models/tiny/reference", "bert-base-uncased", changed("corpora/pairs/reference", "wikipedia-segments"))
+    assert "It could match values of clark2019 by chance (trained or sampled again, or read off a figure): Section 3.2 (1)" in (
+        " ".join(checked(raw)[0].split())
+    )
+
+
 def needed(raw):
     config = resolve(raw)
     return {f"{one.kind} {one.name}": one for one in needed_resources(config, without_missing(config), artifacts_of(config))}

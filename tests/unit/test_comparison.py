@@ -191,6 +191,16 @@ def set_accuracy(tables, relation, accuracy, low, high):
     heads.loc[(heads["relation"] == relation) & (heads["head"] == NAMED[relation]["head"]), "accuracy"] = accuracy
 
 
+def test_released_maps_of_segments_alone_have_the_papers_own_numbers(tables):
+    alone = {name: tables[name] for name in ("surface", "surface_summary", "surface_claims", "clustering_test")}
+    labels = {"segments": replace(PAPER["segments"], released=True)}
+    frame = comparison(alone, dict.fromkeys(("broad_entropy", "position", "special"), 0.5), labels).frame
+    exact = frame[frame["comparable"] == EXACT]
+    assert (len(exact), exact["why"].str.contains("the maps that the authors released").all()) == (25, True)
+    assert frame.set_index("id").loc["rep_ja_sep_share", "comparable"] == CLOSE
+    assert len(claims(alone, labels).frame) > 3
+
+
 def test_what_the_paper_found_matches(tables):
     frame = compared(tables)
     assert frame["id"].tolist() == list(PUBLISHED)

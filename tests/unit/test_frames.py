@@ -53,6 +53,15 @@ def test_a_list_is_read_and_other_files_are_refused(tmp_path):
             list(frames_records(path))
 
 
+def test_a_notebook_is_read_by_what_it_printed(tmp_path):
+    printed = ["the cat sat by the cats  cats ['the cat'] \n", "\n", "Ann 's dog , too . dog [\"Ann 's\", 'too'] \n"]
+    cells = [{"outputs": [{"text": printed}, {"text": "a b ['c']"}]}, {"source": ["import os"], "outputs": [{"data": {}}]}, {}]
+    (tmp_path / "paper.ipynb").write_text(json.dumps({"cells": cells}))
+    first, second = frames_records(tmp_path / "paper.ipynb")
+    assert first == FrameSentence("1", "the cat sat by the cats", "cats", ("the cat",))
+    assert second == FrameSentence("2", "Ann 's dog , too .", "dog", ("Ann 's", "too"))
+
+
 def test_pairs_by_every_reading(examples):
     first, second = examples
     # [CLS] the cat s a t b y the cat ##s [SEP]

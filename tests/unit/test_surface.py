@@ -237,7 +237,7 @@ def test_clusters_from_shards(tmp_path):
     relations = pd.DataFrame({"relation": ["det", "prep", "dobj"], "layer": [2, 1, 2], "head": 3})
     systems = {"system": ["nearest", "best_head", "best_head"], "mention_type": ["all", "pronoun", "all"]}
     table2 = pd.DataFrame({**systems, "layer": [None, 3, 1], "head": [None, 3, 1]})
-    tables = clusters(iter(cached), cached, of_heads, relations, OPTIONS, 1, 100, 0, table2)
+    tables = clusters(iter(cached), cached, of_heads, OPTIONS, 1, 100, 0, relations, table2)
     row = tables["distances"].query("layer_a == 1 and head_a == 3 and layer_b == 2 and head_b == 1").iloc[0]
     divergences = sum(head_divergence(m.reshape(9, *m.shape[2:]), 0.001) for m in maps) / 35
     assert (len(tables["distances"]), row["js"]) == (36, pytest.approx(divergences[2, 3], rel=1e-5))

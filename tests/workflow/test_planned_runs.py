@@ -49,6 +49,16 @@ def test_the_attention_of_all_artefacts_is_declared(run):
     assert {job.outputs[0] for job in jobs if job.rule == "extract_attention"} == declared != set()
 
 
+@pytest.mark.long
+def test_a_run_of_released_maps_reads_them_and_loads_no_model():
+    config, jobs = plan("released")
+    counts = Counter(job.rule for job in jobs)
+    files = {path for _, study, artifact in artifacts_of(config, ["released"]) for path in study.paths(artifact, "released")}
+    assert files <= {path for job in jobs for path in job.outputs}
+    assert counts["read_attention"] == len(caches(config)) == 3
+    assert not {"extract_attention", "mlm_head", "clark2019_gradients", "clark2019_figure3"} & counts.keys()
+
+
 def needed(jobs: list[Job]) -> dict[str, frozenset[str]]:
     """File -> titles of the models and downloaded corpora behind it."""
     makers = {path: number for number, job in enumerate(jobs) for path in job.outputs}

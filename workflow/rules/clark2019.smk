@@ -154,7 +154,7 @@ use rule measured_by_model as clark2019_clustering with:
     input:
         **clark2019.maps("segments"),
         surface="results/{run}/clark2019/surface.tsv",
-        dependencies="results/{run}/clark2019/dependencies.tsv",
+        dependencies=clark2019.table_if("dependencies", "dependencies.tsv"),
         coreference=clark2019.table_if("coreference", "coreference.tsv"),
     output:
         distances="results/{run}/clark2019/head_distances.tsv",

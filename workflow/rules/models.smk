@@ -123,6 +123,35 @@ use rule fine_tune as fine_tune_by_epoch with:
         model=one_of(inputs.fine_tuned_models(epochs=True)),
 
 
+# Of a corpus whose attention is read, not computed.
+rule read_attention:
+    input:
+        raw=inputs.raw_file,
+        card="results/{run}/models/{model}/card.json",
+        examples=lambda wildcards: inputs.examples_in_path(wildcards)[int(wildcards.shard)],
+    output:
+        shard=MAPS if config["keep_attention"] else temp(MAPS),
+        description="results/{run}/attention/{model}/{corpus}/{shard}.json",
+    log:
+        "results/{run}/logs/read_attention/{model}/{corpus}/{shard}.log",
+    benchmark:
+        "results/{run}/benchmarks/read_attention/{model}/{corpus}/{shard}.tsv"
+    wildcard_constraints:
+        corpus=one_of(inputs.released_corpora()),
+    conda:
+        "../../envs/analysis.yaml"
+    resources:
+        **at_first(mem_mb=1000, runtime=120),
+    params:
+        level=inputs.of_corpus("level"),
+        code=script_digest("read_attention.py"),
+    script:
+        "../scripts/read_attention.py"
+
+
+ruleorder: read_attention > extract_attention
+
+
 rule extract_attention:
     input:
         card="results/{run}/models/{model}/card.json",

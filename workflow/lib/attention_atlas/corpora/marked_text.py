@@ -1,13 +1,16 @@
 """Texts with marked phrases: GAP's ambiguous pronouns with two names, and FrameNet's targets with their frame elements.
 
 GAP is a tab-separated file (Webster et al. 2018). Sentences with frames have a word (the target) that evokes a frame, and
-phrases that fill its core elements, a JSON list as in the output of the authors' notebook (Kovaleva et al. 2019, section 4.2):
+phrases that fill its core elements, a JSON list as below, or the authors' notebook, which printed them (Kovaleva et al. 2019,
+section 4.2):
 
     [{"sentence": "He was becoming agitated .", "target": "agitated", "links": ["He"]}, ...]
 """
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from attention_atlas.corpora.examples import Example, ExampleBuilder
 
 COLUMNS = ("ID", "Text", "Pronoun", "Pronoun-offset", "A", "A-offset", "A-coref", "B", "B-offset", "B-coref", "URL")
+_PRINTED = re.compile(r"(?m)^(.*\S) +(\S+) (\[['\"].*['\"]\]) ?$")
+"""A line of the notebook: sentence, target, and elements as a list of Python."""
 TARGET, ELEMENT = "target", "element"
 LONGEST_SENTENCE, LONGEST_ELEMENT = 12, 3
 """Words in a sentence and in an element, by which the authors selected sentences of FrameNet."""
@@ -89,8 +94,13 @@ def gap_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Exa
 
 
 def frames_records(path: str | Path) -> Iterator[FrameSentence]:
-    """Yield the sentences of a JSON list."""
+    """Yield the sentences of a JSON list, or of a notebook."""
     content = read_json(path)
+    if isinstance(content, dict) and "cells" in content:
+        # Of what the notebook printed, the output with the most sentences; nothing in it is run.
+        outputs = ["".join(output.get("text", ())) for cell in content["cells"] for output in cell.get("outputs", ())]
+        found = max((_PRINTED.findall(text) for text in outputs), key=len, default=[])
+        content = [{"sentence": words, "target": word, "links": ast.literal_eval(links)} for words, word, links in found]
     if not isinstance(content, list):
         raise AtlasError(f"{path}: expected a list of sentences with frames.")
     for number, entry in enumerate(content, start=1):

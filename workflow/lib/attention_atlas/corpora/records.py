@@ -38,6 +38,7 @@ READERS = {
     "edges": "edges",
     "keyphrases": "keyphrases",
     "sentences": "text",
+    "released_maps": "released_maps",
 }
 """Reader -> its module in this package, imported by its name, so that examples of a corpus depend on no other reader's code.
 

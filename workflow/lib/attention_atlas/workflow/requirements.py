@@ -184,6 +184,8 @@ def _named(config: Config, run: str, study: Study, keys: Iterable[str]) -> tuple
             corpora.append(roles[key])
             continue
         value = settings.get(key, [])
+        if isinstance(value, bool):
+            continue
         for name in [value] if isinstance(value, str) else list(value.values() if isinstance(value, dict) else value):
             (models if name in config["models"] else corpora).append(name)
     return models, corpora

@@ -40,6 +40,9 @@ class SharedInputs:
     def __init__(self, config: paths.Config):
         self.config = config
 
+    def released_corpora(self) -> list[str]:
+        return [name for name, entry in self.config["corpora"].items() if entry["reader"] == paths.RELEASED_MAPS]
+
     def described_models(self) -> list[str]:
         """Models from whose files their cards are made."""
         made = self.untrained_models()
@@ -241,5 +244,5 @@ def disk_space(config: paths.Config, needed: float) -> tuple[str, bool]:
 
 def pending(jobs: Iterable[Any]) -> set[tuple[str, str, str]]:
     """(run, model, corpus) of the maps that Snakemake's pending jobs write."""
-    wildcards = [job.wildcards for job in jobs if job.rule.name == "extract_attention"]
+    wildcards = [job.wildcards for job in jobs if job.rule.name in ("extract_attention", "read_attention")]
     return {(names.run, names.model, names.corpus) for names in wildcards}

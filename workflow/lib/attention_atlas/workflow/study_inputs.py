@@ -115,6 +115,7 @@ class StudyInputs(SharedInputs):
             "corpus_reference": entry.get("reference", ""),
             "sample": "sample" in entry["source"],
             "converted": entry["view"] == "stanford",
+            "released": "released" in self.config["models"][model]["source"],
             "stand_in": self.config["runs"][wildcards.run]["stand_ins"],
         }
 

@@ -149,7 +149,7 @@ class Tested(NamedTuple):
 
 def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -> Iterator[Tested]:
     """The tests of all claims, in the order of the paper's sections."""
-    for claim in relation_claims(frames["dependency_claims"]):
+    for claim in relation_claims(frames["dependency_claims"]) if "dependency_claims" in frames else ():
         yield Tested(claim, labels["dependencies"], "txt_75pct")
     for identifier, claim in surface_claims(frames["surface_claims"]):
         yield Tested(claim, labels["segments"], identifier, shown=_layers_shown(identifier, frames["surface"]))

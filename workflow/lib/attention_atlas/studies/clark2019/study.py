@@ -13,7 +13,7 @@ from attention_atlas.workflow.study import Artifact, Paper, Role, Study, shown_a
 ID = "clark2019"
 ROLES = {
     "segments": Role("segments", "Figures 1, 2, 3, 4 and 6."),
-    "dependencies": Role("conllu", "Table 1 and Figure 5; Table 3 is evaluated on it.", required=True),
+    "dependencies": Role("conllu", "Table 1 and Figure 5; Table 3 is evaluated on it."),
     "coreference": Role("conll2012", "Table 2."),
     "gap": Role("gap", "pronoun resolution by gender."),
     "probe_training": Role("conllu", "training treebank of the probes of Table 3."),
@@ -23,6 +23,7 @@ CONTROLLED = ("segments", "dependencies", "coreference")
 """Roles whose results are compared with those of a model with random weights."""
 OPTIONAL: dict[str, tuple[str, ...]] = {
     "segments": ("variants",),
+    "dependencies": ("probe_training", "vectors", "variants.casing"),
     "coreference": (),
     "gap": (),
     "probe_training": ("vectors",),
@@ -74,11 +75,15 @@ def check(config: Config, run: str, place: str) -> None:
     if "segments" in settings and config["corpora"][settings["segments"]]["level"] != "tokens":
         raise AtlasError(f"config: {place}.segments: its measures are over word pieces, so the corpus needs level: tokens.")
     mode = settings["options"].get("word_mode", "mean")
-    if mode != "mean" and config["corpora"][settings["dependencies"]]["level"] != "tokens":
+    if mode != "mean" and "dependencies" in settings and config["corpora"][settings["dependencies"]]["level"] != "tokens":
         raise AtlasError(
             f"config: {place}.options.word_mode: {mode} needs level: tokens for corpus '{settings['dependencies']}', since a "
             "cache over words holds the mean alone."
         )
+    # Figure 3, and word vectors that no file has, are made from weights.
+    needs_weights = settings["gradients"] or ("probe_training" in settings and "vectors" not in settings)
+    if needs_weights and "released" in config["models"][study_model(config, run, ID)]["source"]:
+        raise AtlasError(f"config: {place}: only maps of the model were released: set gradients: false, and name vectors.")
     random = [(name, "probes.random_models") for name in settings["probes"]["random_models"]]
     for name, key in [*random, *([(settings["random_model"], "random_model")] if "random_model" in settings else [])]:
         check_known(name, config["models"], "model", f"{place}.{key}")
@@ -86,8 +91,9 @@ def check(config: Config, run: str, place: str) -> None:
             raise AtlasError(f"config: {place}.{key}: '{name}' is not random: set init: random_encoder.")
     for variant, name in settings["variants"].items():
         key = f"{place}.variants.{variant}"
-        if "segments" not in settings:
-            raise AtlasError(f"config: {key}: a variant needs a corpus of segments: name {place}.segments as well.")
+        for role in ("segments", "dependencies") if variant == "casing" else ("segments",):
+            if role not in settings:
+                raise AtlasError(f"config: {key}: this variant needs a corpus of {role}: name {place}.{role} as well.")
         if variant == "casing":
             check_known(name, config["models"], "model", key)
         else:

@@ -162,11 +162,11 @@ def clusters(
     attention: Attention,
     examples: Examples,
     surface: pd.DataFrame,
-    dependencies: pd.DataFrame,
     options: Mapping[str, Any],
     threads: int,
     resamples: int,
     seed: int,
+    dependencies: pd.DataFrame | None = None,
     coreference: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Jensen-Shannon divergence (nats per token) of all pairs of heads, heads in the plane with their behaviours, and whether
@@ -247,9 +247,11 @@ def behaviours(surface: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFram
     return named.rename("behaviour").reset_index()
 
 
-def named_heads(relations: pd.DataFrame, coreference: pd.DataFrame | None) -> dict[tuple[int, int], str]:
+def named_heads(relations: pd.DataFrame | None, coreference: pd.DataFrame | None) -> dict[tuple[int, int], str]:
     """(layer, head) -> the relations, and coreference, of which it is the best head."""
-    best = relations[relations["relation"].isin(RELATIONS)][["layer", "head", "relation"]]
+    best = pd.DataFrame(columns=["layer", "head", "relation"])
+    if relations is not None:
+        best = relations[relations["relation"].isin(RELATIONS)][["layer", "head", "relation"]]
     if coreference is not None:
         of_all = coreference[(coreference["system"] == "best_head") & (coreference["mention_type"] == "all")]
         best = pd.concat([best, of_all[["layer", "head"]].assign(relation="coreference")])

@@ -193,8 +193,8 @@ def gap(gap_systems: pd.DataFrame) -> Table:
     optional={"gap": ("gap", "gap_systems.tsv")},
     gathers=("shards_by_corpus",),
     titles=("gap",),
-    needs=("segments", "dependencies"),
-    uses=("coreference", "gap", "probe_training", "variants"),
+    needs=("segments",),
+    uses=("dependencies", "coreference", "gap", "probe_training", "variants"),
 )
 def dropped(shards_by_corpus: RecordsByCorpus, titles: Mapping[str, str], gap: pd.DataFrame | None = None) -> Table:
     """Number of records dropped from each corpus, by reason, and of passages of GAP that are kept but not scored."""
@@ -206,8 +206,11 @@ def dropped(shards_by_corpus: RecordsByCorpus, titles: Mapping[str, str], gap: p
     id="options",
     number="Options",
     title="Effect of each disputed choice on the results",
-    reads=("dependency_options", "surface_options", "gradients", "surface", "dependencies"),
+    reads=("surface_options", "surface"),
     optional={
+        "dependency_options": ("dependencies", "dependency_options.tsv"),
+        "dependencies": ("dependencies", "dependencies.tsv"),
+        "gradients": ("gradients", "gradients.tsv"),
         "segment_ids": ("variants.segment_ids", "variants/segment_ids/surface.tsv"),
         "recipe": ("variants.recipe", "variants/recipe/surface.tsv"),
         "casing": ("variants.casing", "variants/casing/surface.tsv"),
@@ -216,19 +219,19 @@ def dropped(shards_by_corpus: RecordsByCorpus, titles: Mapping[str, str], gap: p
         "probes": ("probe_training", "table3_seeds.tsv"),
     },
     settings=("coreference_options",),
-    labels=("dependencies",),
-    needs=("segments", "dependencies"),
-    uses=("variants", "probe_training", "vectors", "coreference"),
+    labels=("segments", "dependencies"),
+    needs=("segments",),
+    uses=("dependencies", "variants", "probe_training", "vectors", "coreference"),
 )
 def options(frames: Mapping[str, pd.DataFrame], coreference_options: Mapping[str, Any]) -> Table:
     """Change in the result when one choice is changed at a time, starting from the setting behind the published numbers (Clark
     et al. 2019). The paper, the published code and good practice differ on these choices. Difference: the alternative minus
     the published setting. Accuracies are shares of words (Table 1) or of all mentions (Table 2).
     """
-    rows = [*_dependency_rows(frames["dependency_options"])]
+    rows = [*_dependency_rows(frames["dependency_options"])] if "dependency_options" in frames else []
     for choice, base, changed in _changed_options(frames["surface_options"], ["option", "measure"]):
         rows.append((*choice, _surface_quantity(base["measure"].iloc[0]), base["value"].mean(), changed["value"].mean()))
-    rows += [*_gradient_rows(frames["gradients"]), *_variant_rows(frames)]
+    rows += [*(_gradient_rows(frames["gradients"]) if "gradients" in frames else ()), *_variant_rows(frames)]
     if "coreference" in frames:
         rows += _coreference_rows(frames["coreference"], coreference_options)
     if "probes" in frames:
@@ -332,18 +335,14 @@ def _surface_quantity(measure: Any) -> str:
     id="comparison",
     number="Comparison",
     title="Every published number beside this run's",
-    reads=(
-        "surface",
-        "surface_summary",
-        "surface_claims",
-        "gradients",
-        "gradient_claims",
-        "dependencies",
-        "dependency_heads",
-        "dependency_summary",
-        "dependency_claims",
-    ),
+    reads=("surface", "surface_summary", "surface_claims"),
     optional={
+        "gradients": ("gradients", "gradients.tsv"),
+        "gradient_claims": ("gradients", "gradient_claims.tsv"),
+        "dependencies": ("dependencies", "dependencies.tsv"),
+        "dependency_heads": ("dependencies", "dependency_heads.tsv"),
+        "dependency_summary": ("dependencies", "dependency_summary.tsv"),
+        "dependency_claims": ("dependencies", "dependency_claims.tsv"),
         "table2": ("coreference", "table2.tsv"),
         "coreference_heads": ("coreference", "coreference_heads.tsv"),
         "table3": ("probe_training", "table3.tsv"),
@@ -352,8 +351,8 @@ def _surface_quantity(measure: Any) -> str:
     },
     settings=("clustering",),
     labels=("segments", "dependencies", "coreference", "probe_training"),
-    needs=("segments", "dependencies"),
-    uses=("coreference", "probe_training", "vectors"),
+    needs=("segments",),
+    uses=("dependencies", "coreference", "probe_training", "vectors"),
 )
 def comparison(frames: Mapping[str, pd.DataFrame], clustering: Mapping[str, Any], labels: Mapping[str, RunLabel]) -> Table:
     """Every published number of the study beside this run's, whether the two are comparable and why, and a verdict. A number is
@@ -362,12 +361,13 @@ def comparison(frames: Mapping[str, pd.DataFrame], clustering: Mapping[str, Any]
     """
     tested = [one for one in tested_claims(frames, labels) if one.identifier]
     segments = frames["surface_summary"].set_index("quantity")["value"]
-    best = frames["dependencies"].rename(columns={"accuracy_ci_low": "ci_low", "accuracy_ci_high": "ci_high"})
     tables = dict(frames) | {
         "surface_summary": frames["surface_summary"].assign(n=int(segments["segments"])),
         "quantities": quantities(_quantities(frames, segments, clustering)),
-        "dependency_heads": _with_best(frames["dependency_heads"], best, "relation"),
     }
+    if "dependencies" in frames:
+        best = frames["dependencies"].rename(columns={"accuracy_ci_low": "ci_low", "accuracy_ci_high": "ci_high"})
+        tables["dependency_heads"] = _with_best(frames["dependency_heads"], best, "relation")
     if "coreference_heads" in frames:
         best = frames["table2"][frames["table2"]["system"] == BEST_HEAD]
         tables["coreference_heads"] = _with_best(frames["coreference_heads"], best, "mention_type")
@@ -417,24 +417,20 @@ def _with_best(heads: pd.DataFrame, best: pd.DataFrame, kind: str) -> pd.DataFra
     id="claims",
     number="Claims",
     title="The paper's claims on order and thresholds, tested on the run's model",
-    reads=(
-        "surface",
-        "surface_claims",
-        "gradients",
-        "gradient_claims",
-        "dependencies",
-        "dependency_claims",
-        "dependency_noop",
-        "clustering_test",
-    ),
+    reads=("surface", "surface_claims", "clustering_test"),
     optional={
+        "gradients": ("gradients", "gradients.tsv"),
+        "gradient_claims": ("gradients", "gradient_claims.tsv"),
+        "dependencies": ("dependencies", "dependencies.tsv"),
+        "dependency_claims": ("dependencies", "dependency_claims.tsv"),
+        "dependency_noop": ("dependencies", "dependency_noop.tsv"),
         "coreference_claims": ("coreference", "coreference_claims.tsv"),
         "table3_gains": ("probe_training", "table3_gains.tsv"),
         "table3_leads": ("probe_training", "table3_leads.tsv"),
     },
     labels=("segments", "dependencies", "coreference", "probe_training"),
-    needs=("segments", "dependencies"),
-    uses=("coreference", "probe_training", "vectors"),
+    needs=("segments",),
+    uses=("dependencies", "coreference", "probe_training", "vectors"),
     resources=("published/fixed_claims.tsv",),
 )
 def claims(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel]) -> Table:
