@@ -76,9 +76,10 @@ def edges_records(
     """
     if absent := [task for task in edge_tasks if task not in FORM_TASKS[format]]:
         raise AtlasError(f"{raw}: the format {format} has no targets for {absent[0]}, only {', '.join(FORM_TASKS[format])}.")
+    pairs: dict[str, bool] = {}
     # Generators: only that of the format is started.
     readers: Mapping[str, Iterator[_Build]] = {
-        "records": (partial(_named, build, raw) for build in edge_line_builders(raw)),
+        "records": (partial(_of_line, line, number, raw, pairs) for number, line in read_lines(raw) if line.strip()),
         "conllu": (partial(_of_tree, build) for build in tree_builders(raw)),
         "propositions": (partial(_of_tree, build) for build in proposition_builders(raw)),
         "conll2012": (
@@ -113,15 +114,6 @@ def edges_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[E
             yield builder.example(record.id, record.words, record.spaces, edges=record.targets, document=record.document)
         else:
             yield Dropped(record.id, "no targets")
-
-
-def _named(build: Callable[[], EdgeRecord], raw: str | Path, tasks: Sequence[str]) -> EdgeRecord:
-    """A record of edge-probing JSON lines; targets without a task belong to the only task."""
-    record = build()
-    if len(tasks) != 1 and any(not target.task for target in record.targets):
-        raise AtlasError(f"{raw}: record {record.id} has a target without a task, but the corpus has several.")
-    named = (replace(target, task=target.task or tasks[0]) for target in record.targets)
-    return replace(record, targets=tuple(target for target in named if target.task in tasks))
 
 
 def _of_tree(build: Callable[[], Tree | tuple[Tree, tuple[Proposition, ...]]], tasks: Sequence[str]) -> EdgeRecord:
@@ -324,14 +316,11 @@ class EdgeRecord:
     spaces: tuple[bool, ...] = ()  # whether a space stands before each word in the text; empty if unknown
 
 
-def edge_line_builders(path: str | Path) -> Iterator[Callable[[], EdgeRecord]]:
-    """Yield functions that read the records of a file, in its order."""
-    pairs: dict[str, bool] = {}
-    return (partial(_read, line, f"{path}:{number}", number, pairs) for number, line in read_lines(path) if line.strip())
-
-
-def _read(line: str, where: str, number: int, pairs: dict[str, bool]) -> EdgeRecord:
-    """The record of a line; `pairs` records for each task so far whether its targets have two spans."""
+def _of_line(line: str, number: int, raw: str | Path, pairs: dict[str, bool], tasks: Sequence[str]) -> EdgeRecord:
+    """A record of edge-probing JSON lines; targets without a task belong to the only task. `pairs` records for each task so far
+    whether its targets have two spans.
+    """
+    where = f"{raw}:{number}"
     row = json_object(line, where)
     text, targets, info = row.get("text"), row.get("targets"), row.get("info")
     if not isinstance(text, str) or not isinstance(targets, list) or not all(isinstance(t, Mapping) for t in targets):
@@ -345,8 +334,12 @@ def _read(line: str, where: str, number: int, pairs: dict[str, bool]) -> EdgeRec
         if pairs.setdefault(target.task, target.span2 is not None) != (target.span2 is not None):
             raise AtlasError(f"{where}: some targets of a task have one span, others two: name the task of each target.")
     about = info if isinstance(info, Mapping) else {}
-    document = about.get("document")
-    return EdgeRecord(str(about.get("id", number)), tuple(words), edge_targets, None if document is None else str(document))
+    name, document = str(about.get("id", number)), about.get("document")
+    if len(tasks) != 1 and any(not target.task for target in edge_targets):
+        raise AtlasError(f"{raw}: record {name} has a target without a task, but the corpus has several.")
+    named = (replace(target, task=target.task or tasks[0]) for target in edge_targets)
+    wanted = tuple(target for target in named if target.task in tasks)
+    return EdgeRecord(name, tuple(words), wanted, None if document is None else str(document))
 
 
 def _target(target: Mapping[str, Any], where: str, size: int) -> EdgeTarget:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -113,22 +113,17 @@ def frames_records(path: str | Path) -> Iterator[FrameSentence]:
         yield FrameSentence(str(number), sentence, target, elements, str(entry.get("frame", "")))
 
 
-def first_occurrence(words: Sequence[str], phrase: Sequence[str]) -> int | None:
-    """Position of the first occurrence of a phrase, None if it does not occur."""
-    size = len(phrase)
-    return next((k for k in range(len(words) - size + 1) if list(words[k : k + size]) == list(phrase)), None)
-
-
 def frames_examples(builder: ExampleBuilder, start: int, stop: int) -> Iterator[Example | Dropped]:
     """Sentences with their target and elements, each at its first occurrence."""
     for frame in builder.records(start, stop):
         words = frame.sentence.split()
         mentions = []
         for role, text in ((TARGET, frame.target), *((ELEMENT, text) for text in frame.elements)):
-            first = first_occurrence(words, text.split())
+            phrase = text.split()
+            first = next((k for k in range(len(words) - len(phrase) + 1) if words[k : k + len(phrase)] == phrase), None)
             if first is None:
                 yield Dropped(frame.id, f"{role} not in the sentence", repr(text))
                 break
-            mentions.append(Mention(first, first + len(text.split()), frame.frame, role=role))
+            mentions.append(Mention(first, first + len(phrase), frame.frame, role=role))
         else:
             yield builder.example(frame.id, words, mentions=tuple(mentions))
