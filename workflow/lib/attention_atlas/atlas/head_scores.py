@@ -38,7 +38,7 @@ from attention_atlas.models.card import Card, ModelCard
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.extraction import each_example
 from attention_atlas.models.head_weights import norm_weighted, value_norms, value_outputs
-from attention_atlas.models.loading import configuration, in_evaluation, initialised, load_model, locate, text_part
+from attention_atlas.models.loading import configuration, initialised, load_model, locate, text_part
 from attention_atlas.stats.significance import COLUMNS as NULL_COLUMNS
 from attention_atlas.stats.significance import against_null
 
@@ -360,7 +360,7 @@ def copying_scores(value: torch.Tensor, output: torch.Tensor, product: torch.Ten
 
 def _copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reasons: dict[str, str]) -> Floats:
     """[layer, head]; NaN, with the reason, without an unembedding [token, hidden] or known projections."""
-    embedding = _weight(model.get_input_embeddings())
+    embedding = model.get_input_embeddings().weight
     try:
         weights = value_outputs(model)
         reason = "" if unembedding is not None else "no output embeddings read what its layers write"
@@ -389,18 +389,12 @@ def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | N
     if settings.is_encoder_decoder or getattr(settings, "tie_word_embeddings", True):
         model = load_model(entry, device)
         # An encoder-decoder predicts tokens from its decoder's states.
-        return model, None if settings.is_encoder_decoder else _weight(model.get_input_embeddings())
+        return model, None if settings.is_encoder_decoder else model.get_input_embeddings().weight
     kind = AutoModelForMaskedLM if type(settings) in MODEL_FOR_MASKED_LM_MAPPING else AutoModelForCausalLM
     with_head, missing = initialised(kind, entry)
     layer = with_head.get_output_embeddings()
     name = next((name for name, module in with_head.named_modules() if module is layer), None)
-    unembedding = None if layer is None or f"{name}.weight" in missing else _weight(layer).to(device)
+    unembedding = None if layer is None or f"{name}.weight" in missing else layer.weight.to(device)
     model = text_part(with_head.base_model)
     install(model)
-    return in_evaluation(model, device), unembedding
-
-
-def _weight(layer: torch.nn.Module) -> torch.Tensor:
-    weight = layer.weight
-    assert isinstance(weight, torch.Tensor)
-    return weight
+    return model.to(device).eval(), unembedding

@@ -172,11 +172,6 @@ class Plan:
         return Plan(edits, tuple(gate for gate in self.gates if gate.where and gate.where.stack == stack))
 
     @property
-    def changes_nothing(self) -> bool:
-        """Whether the plan is empty."""
-        return not (self.edits or self.gates)
-
-    @property
     def unchanged_layers(self) -> int:
         """How many layers come before the first one that the plan changes: their outputs are the same as without a plan."""
         return 0 if self.gates else min((edit.layer for edit in self.edits), default=1) - 1
@@ -202,7 +197,12 @@ class Plan:
             known[places] = edit.outputs.to(known)[places]
         for gate in self.gates:
             where = _resolve(gate.where, shape)
-            _check_gates(gate.values, where, *shape[where])
+            (layers, heads), size = shape[where], (1, 1, 1, *gate.values.shape)[-3:]
+            if gate.values.ndim > 3 or size[1] not in (1, layers) or size[2] not in (1, heads):
+                raise AtlasError(
+                    f"Gates of shape {tuple(gate.values.shape)} do not fit the {where} attention: they must be broadcastable "
+                    f"to [batch, {layers} layers, {heads} heads]."
+                )
             gates.setdefault(where, []).append(gate.values)
         gated = {Site(*where, layer) for where in gates for layer in range(1, shape[where][0] + 1)}
         return {
@@ -350,15 +350,6 @@ def _resolve(where: SiteKind | None, shape: Shape) -> SiteKind:
     if where not in shape:
         raise AtlasError(f"The plan changes {where} attention, which this model does not have: name {known}.")
     return where
-
-
-def _check_gates(gates: torch.Tensor, where: SiteKind, layers: int, heads: int) -> None:
-    shape = (1, 1, 1, *gates.shape)[-3:]
-    if gates.ndim > 3 or shape[1] not in (1, layers) or shape[2] not in (1, heads):
-        raise AtlasError(
-            f"Gates of shape {tuple(gates.shape)} do not fit the {where} attention: they must be broadcastable to "
-            f"[batch, {layers} layers, {heads} heads]."
-        )
 
 
 def _per_head(mask: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:

@@ -43,13 +43,13 @@ from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import check_loss, check_weights, class_with_head, configuration, initialised, locate
 from attention_atlas.models.marian import END, PAD, UNKNOWN
-from attention_atlas.models.task_heads import TAGS, UNCOUNTED, decoder_inputs, span_of_pieces, tag_numbers, translation_ids
+from attention_atlas.models.task_heads import TAGS, UNCOUNTED, span_of_pieces, tag_numbers, translation_ids
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
-RANDOM, BY_LENGTH = "random", "by_length"  # orders of the training examples in batches
+RANDOM, BY_LENGTH = "random", "by_length"  # orders of the training examples in batches; by length saves padding and time
 STATE = "training_state"  # folder beside the checkpoint: Snakemake would remove an output of a failed job
 SECONDS_BETWEEN = 20 * 60  # from the start or a stored state until the state at the end of an epoch is stored
 CHECKPOINT = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safetensors")  # the weights last
@@ -81,7 +81,8 @@ def fine_tune(
     model = _model(base_entry, training["task"], classes, training.get("dropout"))
     if training.get("freeze_word_embeddings"):
         model.get_input_embeddings().requires_grad_(False)
-    order = order_of_batches(training)
+    # Grouped by length, batches go from long to short: a randomly initialised translation model then learns no alignment.
+    order = RANDOM if training["task"] == "translation" else str(training.get("batches", BY_LENGTH))
     # Stored in the checkpoint, from which the model card is made.
     model.config.training_batches = order
     steps = -(-len(items) // training["batch"])
@@ -153,28 +154,6 @@ def fine_tune(
     shutil.rmtree(states.parent)
 
 
-def order_of_batches(training: Mapping[str, Any]) -> str:
-    """`RANDOM` or `BY_LENGTH` (examples of similar length together, which saves padding and time).
-
-    Translation always uses random order: batches grouped by length go from long to short, with which a randomly initialised
-    model learns no alignment.
-    """
-    return RANDOM if training["task"] == "translation" else str(training.get("batches", BY_LENGTH))
-
-
-def label_names(examples: Sequence[Example], regression: bool) -> tuple[str, ...]:
-    """The classes of a corpus in alphabetical order; empty if the labels are scores."""
-    names = sorted(set(task_heads.labels_of(examples)))
-    if regression:
-        return ()
-    if len(names) < 2:
-        raise AtlasError(
-            f"all {len(examples)} examples have the label {names[0]!r}, so there is nothing to learn: raise `limit`, or use "
-            "another corpus."
-        )
-    return tuple(names)
-
-
 def _items(
     examples: Sequence[Example], training: Mapping[str, Any], tokenizer: Path, longest: int
 ) -> tuple[list[dict[str, Any]], tuple[str, ...] | None]:
@@ -190,7 +169,13 @@ def _items(
     elif task == "tags":
         classes, targets = TAGS, [{"labels": tag_numbers(example)} for example in examples]
     elif task == "labels":
-        classes = label_names(examples, training["regression"])
+        names = sorted(set(task_heads.labels_of(examples)))
+        if len(names) < 2 and not training["regression"]:
+            raise AtlasError(
+                f"all {len(examples)} examples have the label {names[0]!r}, so there is nothing to learn: raise `limit`, or "
+                "use another corpus."
+            )
+        classes = () if training["regression"] else tuple(names)
         targets = [{"labels": classes.index(e.label) if classes else float(e.label)} for e in examples if e.label is not None]
     else:
         spans = map(span_of_pieces, examples)
@@ -224,7 +209,7 @@ def _collated(model: PreTrainedModel, batch: Sequence[Mapping[str, Any]], pad: i
     inputs = model_inputs(model, [item["example"] for item in batch], pad)
     targets = {name: _tensor([item["targets"][name] for item in batch]) for name in batch[0]["targets"]}
     if model.config.is_encoder_decoder:
-        targets["decoder_input_ids"] = decoder_inputs(model, targets["labels"])
+        targets["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels=targets["labels"])
     return inputs | {name: values.to(inputs["input_ids"].device) for name, values in targets.items()}
 
 

@@ -26,7 +26,7 @@ from attention_atlas.io.files import whole_file, write_text
 from attention_atlas.io.messages import progress
 from attention_atlas.models.card import TRAINED_HERE, ModelCard, read_card
 from attention_atlas.models.devices import pick_device
-from attention_atlas.models.loading import check_loss, in_evaluation, initialised, load_model
+from attention_atlas.models.loading import check_loss, initialised, load_model
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -132,7 +132,7 @@ class LanguageModel:
 
     @property
     def vocabulary(self) -> int:
-        return len(_input_embeddings(self.model))
+        return len(self.model.get_input_embeddings().weight)
 
 
 def prepare_head(
@@ -176,7 +176,7 @@ def load_masked_model(
         model = _checkpoint_model(model_entry)
         if model is None:
             raise AtlasError(f"{head_path}: the checkpoint no longer has a head; delete this file and run again.")
-        return LanguageModel(in_evaluation(model, device).requires_grad_(False), None, facts)
+        return LanguageModel(model.to(device).eval().requires_grad_(False), None, facts)
     encoder = load_model(model_entry, device).requires_grad_(False)
     head = _new_head(encoder)
     try:
@@ -226,14 +226,7 @@ def _checkpoint_model(entry: Mapping[str, Any], causal: bool = False) -> PreTrai
 
 
 def _new_head(encoder: PreTrainedModel) -> TiedHead:
-    return TiedHead(encoder.config.hidden_size, _input_embeddings(encoder)).to(encoder.device)
-
-
-def _input_embeddings(model: PreTrainedModel) -> torch.Tensor:
-    """[token, width] the input embeddings of a model."""
-    weights = model.get_input_embeddings().weight
-    assert isinstance(weights, torch.Tensor)
-    return weights
+    return TiedHead(encoder.config.hidden_size, encoder.get_input_embeddings().weight).to(encoder.device)
 
 
 def _train(
@@ -293,7 +286,7 @@ def _masked_states(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Last hidden states [token, width] and true ids [token] of masked tokens of all examples, with `copies` maskings each."""
     assert card.mask is not None
-    vocabulary = len(_input_embeddings(encoder))
+    vocabulary = len(encoder.get_input_embeddings().weight)
     states, targets = [], []
     for copy in range(copies):
         for batch in progress(list(batch_by_length(examples)), label=f"masked texts, copy {copy + 1} of {copies}"):
@@ -318,5 +311,5 @@ def load_language_model(entry: Mapping[str, Any], mlm_head: str | Path, facts: H
     model = _checkpoint_model(entry, causal=True)
     if model is None:
         return None, "the model predicts neither masked tokens (it has no [MASK]) nor the next one (no causal head)"
-    frozen = in_evaluation(model, pick_device()).requires_grad_(False)
+    frozen = model.to(pick_device()).eval().requires_grad_(False)
     return LanguageModel(frozen, None, facts), "language-model head of the checkpoint"

@@ -168,7 +168,7 @@ def load_model(entry: Mapping[str, Any], device: str = "cpu") -> PreTrainedModel
 
     model = text_part(initialised(AutoModel, entry)[0])
     install(model)
-    return in_evaluation(model, device)
+    return model.to(device).eval()
 
 
 def load_encoder(entry: Mapping[str, Any]) -> PreTrainedModel:
@@ -252,7 +252,7 @@ def load_trained(entry: Mapping[str, Any], task: str) -> PreTrainedModel:
             f"training: {{task: {task}, ...}}), or name a fine-tuned one."
         )
     install(model)
-    return in_evaluation(model, pick_device()).requires_grad_(False)
+    return model.to(pick_device()).eval().requires_grad_(False)
 
 
 def epoch_loaders(path: str | Path) -> dict[int, Callable[[Any], None]]:
@@ -280,10 +280,6 @@ def epoch_loaders(path: str | Path) -> dict[int, Callable[[Any], None]]:
 
 Epochs = Annotated[Mapping[int, Callable[[Any], None]], epoch_loaders]
 """The epochs of a training, as a parameter of a function that a job calls."""
-
-
-def in_evaluation(model: PreTrainedModel, device: str) -> PreTrainedModel:
-    return model.to(device).eval()
 
 
 def _with_embeddings_of(pretrained: PreTrainedModel, random: PreTrainedModel) -> PreTrainedModel:

@@ -21,7 +21,7 @@ from attention_atlas.corpora.examples import Example, question_of
 from attention_atlas.corpora.keyphrases import BEGIN, INSIDE, OUTSIDE
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
-from attention_atlas.models.loading import class_with_head, in_evaluation, initialised, load_trained
+from attention_atlas.models.loading import class_with_head, initialised, load_trained
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -75,7 +75,7 @@ def untrained_logits(
 ) -> torch.Tensor:
     """[seed, example, class] scores of a pre-trained encoder with a random output layer; the encoder runs once."""
     model, _ = initialised(class_with_head("labels"), entry, num_labels=classes)
-    model = in_evaluation(model, device).requires_grad_(False)
+    model = model.to(device).eval().requires_grad_(False)
     classifier = model.classifier
     assert isinstance(classifier, torch.nn.Module)
     layer_inputs: list[torch.Tensor] = []
@@ -240,7 +240,7 @@ def translate_under(
 ) -> list[list[str]]:
     """Translations of all examples by beam search: unchanged, and under each plan."""
     parts = [(plan.part("encoder"), plan.part("decoder")) for plan in (Plan(), *plans)]
-    unchanged_encoder = [number for number, (encoder, _) in enumerate(parts) if encoder.changes_nothing]
+    unchanged_encoder = [number for number, (encoder, _) in enumerate(parts) if not (encoder.edits or encoder.gates)]
     changed_encoder = [number for number in range(len(parts)) if number not in set(unchanged_encoder)]
     translations: list[dict[int, str]] = [{} for _ in parts]
     for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of sentences"):
@@ -271,13 +271,9 @@ def target_loss(model: PreTrainedModel, inputs: Mapping[str, torch.Tensor], piec
         _log.warning("%d translations are truncated to the model's %d positions", overlong, positions)
     rows = [torch.tensor(piece_ids[:positions], device=model.device) for piece_ids in pieces]
     labels = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=UNCOUNTED)
-    logits = model(**inputs, decoder_input_ids=decoder_inputs(model, labels), use_cache=False).logits.float()
+    before = model.prepare_decoder_input_ids_from_labels(labels=labels)  # the token before each label, the start token first
+    logits = model(**inputs, decoder_input_ids=before, use_cache=False).logits.float()
     return torch.nn.functional.cross_entropy(logits.transpose(1, 2), labels, ignore_index=UNCOUNTED, reduction="sum")
-
-
-def decoder_inputs(model: PreTrainedModel, labels: torch.Tensor) -> torch.Tensor:
-    """[example, token] the token before each label, starting with the decoder's start token."""
-    return model.prepare_decoder_input_ids_from_labels(labels=labels)
 
 
 def search(model: PreTrainedModel, pieces: int, beams: int) -> dict[str, Any]:
