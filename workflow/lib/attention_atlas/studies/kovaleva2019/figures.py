@@ -108,6 +108,7 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
     reads=("changes/classes", "patterns"),
     labels=("tasks",),
     files=("changes/head_classes.tsv", "patterns.tsv"),
+    uses=("tagged",),
 )
 def figure2(classes: pd.DataFrame, patterns: pd.DataFrame) -> DrawnFigure:
     """Shares of the five classes among all maps of the fine-tuned models: by rules, by a network trained on labelled maps, and
@@ -256,6 +257,7 @@ def task_grids(
     reads=("changes/cosine",),
     labels=("tasks",),
     resources=("published/digitised/fig5_cosine.csv",),
+    uses=("tagged",),
 )
 def figure5(cosine: pd.DataFrame) -> DrawnFigure:
     """Mean cosine, over examples and seeds, between the maps of each head before and after fine-tuning: padded to one length,
@@ -280,6 +282,7 @@ def figure5(cosine: pd.DataFrame) -> DrawnFigure:
     reads=("changes/special",),
     labels=("tasks",),
     resources=("published/digitised/fig6_sep_cls.csv",),
+    uses=("tagged",),
 )
 def figure6(special: pd.DataFrame) -> DrawnFigure:
     """Mean attention of every head of the fine-tuned models to [SEP] (the larger of two, or their sum) and to [CLS], over
@@ -325,6 +328,7 @@ def figure7(first_row: pd.DataFrame) -> DrawnFigure:
     reads=("disabling_heads",),
     labels=("tasks",),
     resources=("published/digitised/fig8_disable_head.csv",),
+    uses=("tagged",),
 )
 def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
     """Change in each task's score when one head attends uniformly to all real tokens, mean over seeds (Kovaleva et al. 2019,
@@ -369,6 +373,7 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
     reads=("disabling_layers",),
     labels=("tasks",),
     resources=("published/digitised/fig9_disable_layer.csv",),
+    uses=("tagged",),
 )
 def figure9(disabling_layers: pd.DataFrame) -> DrawnFigure:
     """Change in each task's score when all heads of a layer attend uniformly to all real tokens, mean over seeds (Kovaleva et

@@ -112,7 +112,7 @@ def _cell(line: pd.Series) -> str:
     reads=("changes/options",),
     optional={"frame_options": ("frames", "frame_options.tsv")},
     labels=("tasks", "frames"),
-    uses=("frames",),
+    uses=("frames", "tagged"),
 )
 def options(frames: Mapping[str, pd.DataFrame]) -> Table:
     """Change in the values of heads (means over examples, or sentences) under each choice that the paper or its code leaves
@@ -145,7 +145,13 @@ def claims(frames: Mapping[str, pd.DataFrame]) -> Table:
     return claims_table(tested_claims(frames))
 
 
-@table(id="dropped", number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",), uses=("frames",))
+@table(
+    id="dropped",
+    number="Dropped",
+    title="Dropped examples, by reason",
+    gathers=("shards_by_corpus",),
+    uses=("frames", "tagged"),
+)
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of examples kept and dropped in each corpus of the study, by reason."""
     return dropped_records(shards_by_corpus)
@@ -173,7 +179,7 @@ def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     optional={"frame_heads": ("frames", "frame_heads.tsv")},
     settings=("recipe",),
     labels=("tasks", "frames"),
-    uses=("frames",),
+    uses=("frames", "tagged"),
     megabytes=2000,
     minutes=30,
 )
