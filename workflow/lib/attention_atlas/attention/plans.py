@@ -197,12 +197,7 @@ class Plan:
             known[places] = edit.outputs.to(known)[places]
         for gate in self.gates:
             where = _resolve(gate.where, shape)
-            (layers, heads), size = shape[where], (1, 1, 1, *gate.values.shape)[-3:]
-            if gate.values.ndim > 3 or size[1] not in (1, layers) or size[2] not in (1, heads):
-                raise AtlasError(
-                    f"Gates of shape {tuple(gate.values.shape)} do not fit the {where} attention: they must be broadcastable "
-                    f"to [batch, {layers} layers, {heads} heads]."
-                )
+            _check_gates(gate.values, where, *shape[where])
             gates.setdefault(where, []).append(gate.values)
         gated = {Site(*where, layer) for where in gates for layer in range(1, shape[where][0] + 1)}
         return {
@@ -350,6 +345,15 @@ def _resolve(where: SiteKind | None, shape: Shape) -> SiteKind:
     if where not in shape:
         raise AtlasError(f"The plan changes {where} attention, which this model does not have: name {known}.")
     return where
+
+
+def _check_gates(gates: torch.Tensor, where: SiteKind, layers: int, heads: int) -> None:
+    shape = (1, 1, 1, *gates.shape)[-3:]
+    if gates.ndim > 3 or shape[1] not in (1, layers) or shape[2] not in (1, heads):
+        raise AtlasError(
+            f"Gates of shape {tuple(gates.shape)} do not fit the {where} attention: they must be broadcastable to "
+            f"[batch, {layers} layers, {heads} heads]."
+        )
 
 
 def _per_head(mask: torch.Tensor, probabilities: torch.Tensor) -> torch.Tensor:

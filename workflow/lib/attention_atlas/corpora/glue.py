@@ -78,10 +78,7 @@ def glue_records(path: str | Path, task: str) -> Iterator[Labelled | Dropped]:
             yield Dropped(str(number), "incomplete row", row)
             continue
         *texts, text = (_cell(row, names, where, task) for names in TASKS[task].columns)
-        number_of_label = _number(text)
-        # One spelling: 1 for 1.0, which tables with missing labels have; nan for NaN.
-        whole = number_of_label is not None and number_of_label.is_integer()
-        label = text if number_of_label is None else str(int(number_of_label) if whole else number_of_label)
+        label = _class_label(text)
         if not all(texts):
             yield Dropped(str(number), "empty text")
             continue
@@ -89,7 +86,8 @@ def glue_records(path: str | Path, task: str) -> Iterator[Labelled | Dropped]:
             yield Dropped(str(number), "no label")
             continue
         if TASKS[task].regression:
-            if number_of_label is None or not math.isfinite(number_of_label):
+            score = _number(text)
+            if score is None or not math.isfinite(score):
                 raise AtlasError(f"{where}: the score {text!r} is not a number.")
             label = text
         tagged = _tagged(row["layers"], texts, where) if "layers" in row else ()
@@ -127,6 +125,14 @@ def _cell(row: Mapping[str, Any], names: tuple[str, ...], where: str, task: str)
                 raise AtlasError(f"{where}: '{name}' is not text.")
             return "" if value is None or value != value else str(value).strip()
     raise AtlasError(f"{where}: the task {task} needs a column {' or '.join(names)}. Found: {', '.join(map(str, row))}.")
+
+
+def _class_label(text: str) -> str:
+    """One spelling of a label: 1 for 1.0, which tables with missing labels have; nan for NaN."""
+    number = _number(text)
+    if number is None:
+        return text
+    return str(int(number)) if number.is_integer() else str(number)
 
 
 def _number(text: str) -> float | None:
