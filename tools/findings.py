@@ -25,15 +25,16 @@ def numbers(folder: Path, claims: pd.DataFrame) -> dict[str, Callable[..., Any]]
         if not (path := folder / f"{table}.tsv").is_file():
             raise LookupError
         frame = read_table(path, [column, *where])
-        found = frame.loc[(frame[list(where)].astype(str) == pd.Series(where).astype(str)).all(axis=1), column].dropna()
-        if found.empty:
+        rows = (frame[list(where)].astype(str) == pd.Series(where).astype(str)).all(axis=1)
+        selected = frame.loc[rows, column].dropna()
+        if selected.empty:
             raise LookupError
-        return found
+        return selected
 
     def cell(*place: str, **where: Any) -> Any:
-        if len(found := values(*place, **where)) > 1:
-            raise AtlasError(f"{PAGES / 'findings.yaml'}: {place[0]}.tsv has {len(found)} rows with {where}; name one.")
-        return found.iloc[0]
+        if len(selected := values(*place, **where)) > 1:
+            raise AtlasError(f"{PAGES / 'findings.yaml'}: {place[0]}.tsv has {len(selected)} rows with {where}; name one.")
+        return selected.iloc[0]
 
     return {
         "cell": cell,

@@ -21,7 +21,6 @@ from attention_atlas.io.files import whole_file
 from attention_atlas.io.tables import write_table
 
 _log = logging.getLogger(__name__)
-_DESCRIBED = ("record", "id", "document", "tokens", "word", "words")  # facts about each example in the description of a shard
 _DROPPED_COLUMNS = ["record", "id", "reason", "detail", "unit", "n"]
 # Gold layers over words: one value per word. Studies add the layers that they need here.
 WORD_LAYERS: dict[str, pa.DataType] = {
@@ -96,15 +95,6 @@ class Example:
     keyphrases: tuple[Keyphrase, ...] | None = None  # those in the text of a document or not; None without such a layer
     document: str | None = None  # the document, article or text that the example is taken from; None if unknown
     texts: tuple[str, ...] = ()  # the running texts, even if the example is truncated; empty if a corpus has only words
-
-
-def cache_facts(card: Mapping[str, Any], corpus: str, level: str, examples: Sequence[Example]) -> dict[str, Any]:
-    """The description of a shard of attention maps; card: facts of a model card."""
-    return {
-        "model": {name: card[name] for name in ("name", "origin", "weights_sha256", "init")},
-        **{"corpus": corpus, "level": level, "layers": card["layers"], "heads": card["heads"]},
-        "examples": [{name: getattr(e, name) for name in _DESCRIBED} for e in examples],
-    }
 
 
 def question_of(example: Example) -> QuestionAnnotation:

@@ -99,8 +99,8 @@ def frames_records(path: str | Path) -> Iterator[FrameSentence]:
     if isinstance(content, dict) and "cells" in content:
         # Of what the notebook printed, the output with the most sentences; nothing in it is run.
         outputs = ["".join(output.get("text", ())) for cell in content["cells"] for output in cell.get("outputs", ())]
-        found = max((_PRINTED.findall(text) for text in outputs), key=len, default=[])
-        content = [{"sentence": words, "target": word, "links": ast.literal_eval(links)} for words, word, links in found]
+        printed = max((_PRINTED.findall(text) for text in outputs), key=len, default=[])
+        content = [{"sentence": words, "target": word, "links": ast.literal_eval(links)} for words, word, links in printed]
     if not isinstance(content, list):
         raise AtlasError(f"{path}: expected a list of sentences with frames.")
     for number, entry in enumerate(content, start=1):

@@ -27,10 +27,10 @@ import numpy.typing as npt
 
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.conllu import SeveralRootsError, Tree, tree_builders
-from attention_atlas.corpora.examples import Example, ExampleBuilder, cache_facts, read_examples
+from attention_atlas.corpora.examples import Example, ExampleBuilder, read_examples
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
-from attention_atlas.io.shards import new_shard
+from attention_atlas.io.shards import cache_facts, new_shard
 
 MOST_CELLS = 12 * 12 * 128 * 128  # of an array: BERT-base on 128 tokens
 _MOST_VALUES, _MOST_BYTES = 20_000, 32 * MOST_CELLS  # instructions and bytes of one text; 128 tokens need about 1,500
@@ -255,7 +255,7 @@ def store_maps(
     form = card["layers"], card["heads"]
     sizes = {record: len(e.tokens) if level == "tokens" else len(e.words) + 2 for record, e in examples.items()}
     shapes = {record: (*form, n, n) for record, n in sizes.items()}
-    with new_shard(out, description_out, shapes, cache_facts(card, corpus, level, [*examples.values()])) as shard:
+    with new_shard(out, description_out, shapes, cache_facts(card, corpus, level, examples.values())) as shard:
         for text in islice(released_maps_records(raw), max(examples, default=-1) + 1):
             if text.number - 1 in examples and text.maps is not None:
                 if text.maps.shape[:2] != form:

@@ -9,7 +9,7 @@ import contextlib
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,6 +22,7 @@ from attention_atlas.io.files import whole_file, write_text
 
 FORMAT = 2
 _HALF = np.dtype("<f2")
+_DESCRIBED = ("record", "id", "document", "tokens", "word", "words")  # facts about each example in a description
 
 
 def tensor_name(record: int) -> str:
@@ -49,6 +50,15 @@ class ShardWriter:
     def check_complete(self) -> None:
         if self._missing:
             raise ValueError(f"no array was written for records {sorted(self._missing)}")
+
+
+def cache_facts(card: Mapping[str, Any], corpus: str, level: str, examples: Iterable[Any]) -> dict[str, Any]:
+    """The description of a shard of attention maps, see `new_shard`; card: facts of a model card."""
+    return {
+        "model": {name: card[name] for name in ("name", "origin", "weights_sha256", "init")},
+        **{"corpus": corpus, "level": level, "layers": card["layers"], "heads": card["heads"]},
+        "examples": [{name: getattr(e, name) for name in _DESCRIBED} for e in examples],
+    }
 
 
 @contextlib.contextmanager

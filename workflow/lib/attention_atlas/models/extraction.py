@@ -17,12 +17,12 @@ from attention_atlas.attention.cache import CachedExample, to_words, unit_starts
 from attention_atlas.attention.engine import DECODER_SELF, Observer, Site, install, self_attention, watch
 from attention_atlas.attention.plans import SiteKind
 from attention_atlas.corpora.alignment import WordPieces
-from attention_atlas.corpora.examples import Corpus, Example, ExampleBuilder, cache_facts, read_examples
+from attention_atlas.corpora.examples import Corpus, Example, ExampleBuilder, read_examples
 from attention_atlas.corpora.records import Dropped
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.files import whole_file
 from attention_atlas.io.messages import progress
-from attention_atlas.io.shards import new_shard
+from attention_atlas.io.shards import cache_facts, new_shard
 from attention_atlas.models.card import read_card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.head_weights import ValueNorms
