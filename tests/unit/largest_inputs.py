@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from largest_tables import CORPUS, HEADS, LAYERS, MODEL, all_heads, combined, generator
-from scipy.spatial.distance import pdist
 
 from attention_atlas.atlas.correlations import CORRELATIONS
 from attention_atlas.atlas.measures import SOURCES
@@ -78,7 +77,8 @@ def clark_figure6() -> Inputs:
     heads = PLACES.assign(x=noise(), y=noise()[::-1], behaviour=np.resize(list(BEHAVIOURS), len(PLACES)), relation=None)
     heads.loc[[7, 100, 101, 200, 300], "relation"] = [*FIGURE5_RELATIONS[:4], "coreference, pobj"]
     summary = pd.DataFrame({"quantity": ["segments"], "value": [12345]})
-    return {"clustering": heads, "head_distances": pd.DataFrame({"js": pdist(heads[["x", "y"]])}), "surface_summary": summary}
+    test = pd.DataFrame({"quantity": ["displacement", "radius"], "value": [0.168, 0.223]})
+    return {"clustering": heads, "clustering_test": test, "surface_summary": summary}
 
 
 CLARK = {

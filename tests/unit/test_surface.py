@@ -17,7 +17,15 @@ from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED
 from attention_atlas.methods.surface import GROUPS, MEASURES, token_classes
 from attention_atlas.models.card import ModelCard
 from attention_atlas.studies.clark2019.claims import layer_claims
-from attention_atlas.studies.clark2019.surface import behaviours, clusters, layer_means, permutation_p, plane, surface
+from attention_atlas.studies.clark2019.surface import (
+    behaviours,
+    clusters,
+    displacement,
+    layer_means,
+    permutation_p,
+    plane,
+    surface,
+)
 
 PAIR = ["[CLS]", "a", ",", "b", "[SEP]", "c", ".", "[SEP]"]
 SINGLE = ["[CLS]", "a", "b", "##.", "[SEP]"]
@@ -254,3 +262,10 @@ def test_clusters_from_shards(tmp_path):
     plain = cdist(heads[["x", "y"]], heads[["x", "y"]])
     stress = ((divergences - plain) ** 2).sum() / (divergences**2).sum()
     assert test.loc["stress", "value"] == pytest.approx(stress**0.5, rel=1e-4)
+    assert test.loc["radius", "value"] == pytest.approx(math.hypot(heads["x"].std(ddof=0), heads["y"].std(ddof=0)), rel=1e-4)
+    assert test.loc["displacement", "value"] > 0.01, "nine heads are not in a plane"
+
+
+def test_a_layout_that_its_distances_determine_does_not_move():
+    layout = np.array([[3.0, 1.0], [-1.0, 2.0], [-4.0, -2.0], [2.0, -1.0]])
+    assert displacement(cdist(layout, layout), layout @ [[0, 1], [1, 0]]) < 0.01

@@ -9,16 +9,12 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from scipy.linalg import orthogonal_procrustes
-from scipy.spatial.distance import squareform
-from sklearn.manifold import smacof
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.figures import style
@@ -286,13 +282,13 @@ def _without_axes(grid: Any) -> None:
     id="figure6",
     number="Figure 6",
     title="Heads in the plane by their Jensen-Shannon divergences",
-    reads=("clustering", "head_distances", "surface_summary"),
+    reads=("clustering", "clustering_test", "surface_summary"),
     labels=("segments",),
     needs=("segments",),
     uses=("dependencies", "coreference"),
     files=("head_distances.tsv", "clustering_test.tsv"),
 )
-def figure6(clustering: pd.DataFrame, head_distances: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFigure:
+def figure6(clustering: pd.DataFrame, clustering_test: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFigure:
     """Multidimensional scaling of the Jensen-Shannon divergences of all pairs of heads (Clark et al. 2019, Figure 6), by
     behaviour and by layer; hollow: best heads of relations. Axes have no meaning of their own: other random starts give other
     layouts (below the legend: how far heads move). The test of layers does not use them.
@@ -322,20 +318,10 @@ def figure6(clustering: pd.DataFrame, head_distances: pd.DataFrame, surface_summ
     points, marks = (list(zip(table["x"], table["y"], strict=True)) for table in (marked, heads))
     letters = list(ascii_lowercase[: len(points)])
     label_points(grid[0, 0], points, letters, 8, 3.5, marks, lines=True, fontweight="bold")
-    moved, radius = displacement(squareform(head_distances["js"]), heads[["x", "y"]].to_numpy())
+    moved, radius = clustering_test.set_index("quantity").loc[["displacement", "radius"], "value"]
     note = f"other starts move heads by {moved:.2f}, at a radius of the plane of {radius:.2f} nats per token"
     note += ": unstable" if moved > radius / 2 else ""
     return DrawnFigure(drawn, heads, f"n = {segments} segments, {len(heads)} heads; {note}")
-
-
-def displacement(distances: npt.NDArray[np.float64], layout: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """Root mean square by which heads move in layouts from three random starts, turned and mirrored to fit, and the radius."""
-    moved = []
-    for seed in range(3):
-        other, _ = smacof(distances, n_init=1, max_iter=300, eps=1e-6, random_state=seed, normalized_stress=False)
-        other = other - other.mean(axis=0)
-        moved.append(np.square(other @ orthogonal_procrustes(other, layout)[0] - layout).sum(axis=1).mean())
-    return float(np.sqrt(np.mean(moved))), float(np.sqrt(np.square(layout).sum(axis=1).mean()))
 
 
 def _by_behaviour(axes: Axes, heads: pd.DataFrame) -> list[Line2D]:

@@ -188,6 +188,8 @@ def clusters(
     # Kruskal's stress: 0 if the plane holds all divergences.
     stress = np.sqrt(((divergences - pdist(layout)) ** 2).sum() / (divergences**2).sum())
     quantities = {"stress": float(stress), "within_layer": within, "between_layers": between, "difference": between - within}
+    quantities["displacement"] = displacement(matrix, layout)
+    quantities["radius"] = float(np.sqrt(np.square(layout).sum(axis=1).mean()))
     quantities["permutation_p"] = permutation_p(matrix, labels, options["permutations"], seed)
     quantities["smallest_p"] = 2 / (options["permutations"] + 1)
     means = [layer_means(block, labels) for block in sums]
@@ -235,6 +237,19 @@ def plane(distances: Floats, seed: int) -> Floats:
     rotated = centred @ np.linalg.svd(centred, full_matrices=False)[2].T
     farthest = np.abs(rotated).argmax(axis=0)
     return np.asarray(rotated * np.sign(rotated[farthest, [0, 1]]))
+
+
+def displacement(distances: Floats, layout: Floats) -> float:
+    """Root mean square by which heads [head, 2] move in layouts from three random starts, turned and mirrored to fit."""
+    from scipy.linalg import orthogonal_procrustes
+    from sklearn.manifold import smacof
+
+    moved = []
+    for seed in range(3):
+        other, _ = smacof(distances, n_init=1, max_iter=300, eps=1e-6, random_state=seed, normalized_stress=False)
+        other = other - other.mean(axis=0)
+        moved.append(np.square(other @ orthogonal_procrustes(other, layout)[0] - layout).sum(axis=1).mean())
+    return float(np.sqrt(np.mean(moved)))
 
 
 def behaviours(surface: pd.DataFrame, options: Mapping[str, Any]) -> pd.DataFrame:
