@@ -24,6 +24,7 @@ rule measured:
 
 
 use rule measured as measured_by_model with:
+    priority: 10
     conda:
         "../../envs/model.yaml"
     resources:

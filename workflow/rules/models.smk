@@ -100,6 +100,8 @@ rule fine_tune:
         "results/{run}/benchmarks/fine_tune/{model}.tsv"
     wildcard_constraints:
         model=one_of(inputs.fine_tuned_models(epochs=False)),
+    # The longest chains of jobs start with it.
+    priority: 20
     conda:
         "../../envs/model.yaml"
     resources:
