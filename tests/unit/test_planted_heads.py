@@ -1,7 +1,8 @@
-"""Six heads made by hand among 24 random ones: each measure finds its head, and claims no other."""
+"""Heads made by hand among random ones: each measure finds its head, and claims no other."""
 
 import numpy as np
 import pandas as pd
+import pytest
 import torch
 from decoder_by_hand import BEFORE, PIECE, PLACE, POSITIONS, SIZE, VOCABULARY, WIDTH, empty_decoder, into, set_head
 from scipy.stats import binom, false_discovery_control
@@ -9,6 +10,7 @@ from tiny_models import saved_model
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from torch import nn
+from transformers import BertConfig, BertForMaskedLM
 
 from attention_atlas.atlas.head_scores import head_scores, random_scores
 from attention_atlas.attention.cache import widened
@@ -25,7 +27,7 @@ from attention_atlas.stats.significance import LEVEL
 LAYERS, HEADS, SPREAD, SHARP, SEEDS, WORDS, PAIRS = 6, 5, 0.02, 4.0, 10, 12, 10
 FOUND_BY = {
     **{"previous": ["previous_token"], "induction": ["induction"], "duplicate": ["duplicate_token"]},
-    **{"copying": ["ov_copying"], "sink": ["sink", "norm_sink"], "relation": ["relation"]},
+    **{"copying": ["ov_copying"], "sink": ["sink", "norm_sink"], "relation": ["relation"], "next": ["next_token"]},
 }
 """Planted head -> its measures."""
 
@@ -38,7 +40,8 @@ def planted(seed):
     generator = np.random.default_rng(seed)
     layers = generator.permutation(LAYERS)
     layers[:2].sort()
-    places = {name: (int(layer), int(generator.integers(HEADS))) for name, layer in zip(FOUND_BY, layers, strict=True)}
+    names = [name for name in FOUND_BY if name != "next"]
+    places = {name: (int(layer), int(generator.integers(HEADS))) for name, layer in zip(names, layers, strict=True)}
     nothing, to_first, partners = (torch.zeros(WIDTH, SIZE) for _ in range(3))
     to_first[PLACE.start, 0] = SHARP
     for piece in range(1, PAIRS + 1):
@@ -66,6 +69,31 @@ def planted(seed):
         # The same query for all tokens.
         model.h[layer].attn.c_attn.bias[head * SIZE] = 10.0
     return model, places
+
+
+def planted_encoder(seed):
+    """An encoder, and the place of its head that attends to the next token; all other heads are random and write nothing."""
+    generator = np.random.default_rng(seed)
+    layer, head = int(generator.integers(LAYERS)), int(generator.integers(HEADS))
+    torch.manual_seed(seed)
+    settings = BertConfig(
+        vocab_size=VOCABULARY, max_position_embeddings=POSITIONS, hidden_size=HEADS * SIZE, num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS, intermediate_size=4, initializer_range=SPREAD, pad_token_id=0,
+    )  # fmt: skip
+    model = BertForMaskedLM(settings)
+    embeddings, attention = model.bert.embeddings, model.bert.encoder.layer[layer].attention.self
+    with torch.no_grad():
+        for table, part in ((embeddings.word_embeddings, PIECE), (embeddings.position_embeddings, PLACE)):
+            table.weight.zero_()
+            table.weight[:, part] = torch.eye(part.stop - part.start)
+        embeddings.token_type_embeddings.weight.zero_()
+        for one in model.bert.encoder.layer:
+            one.attention.output.dense.weight.zero_()
+            one.output.dense.weight.zero_()
+        for linear, weights in ((attention.query, into(PLACE, 1, SHARP)), (attention.key, into(PLACE))):
+            linear.weight[head * SIZE : (head + 1) * SIZE] = 0
+            linear.weight[head * SIZE : (head + 1) * SIZE, :WIDTH] = weights.T
+    return model, {"next": (layer, head)}
 
 
 def sentence(record):
@@ -105,11 +133,14 @@ def score_claims(entry, job, null):
     return table.assign(claimed=(table["q"] < LEVEL) & (table["value"] > table["null_high"]))
 
 
-def outcomes(folder):
-    """One row per seed, measure and head: columns of `score_claims`, and whether the head was planted for the measure."""
+def outcomes(folder, build):
+    """One row per seed, measure and head: columns of `score_claims`, and whether the head was planted for the measure.
+
+    build: seed -> model, and planted head -> layer and head.
+    """
     tokenizer = Tokenizer(WordLevel({f"w{piece}": piece for piece in range(VOCABULARY)}, unk_token="w0"))
     card = ModelCard(
-        name="planted", origin="a folder", model_type="gpt2", layers=LAYERS, heads=HEADS, max_tokens=POSITIONS, cls=None,
+        name="planted", origin="a folder", model_type="planted", layers=LAYERS, heads=HEADS, max_tokens=POSITIONS, cls=None,
         sep=None, pad=0, weights_sha256="", init="pretrained", seed=0, dtype="float32",
     )  # fmt: skip
     examples = [sentence(record) for record in range(40)]
@@ -117,21 +148,25 @@ def outcomes(folder):
     job = {"card": card, "tokenizer": tokenizer, "examples": examples, "settings": settings, "resamples": 100, "seed": 0}
     null, tables = None, []
     for seed in range(SEEDS):
-        model, places = planted(seed)
+        model, places = build(seed)
         entry = saved_model(model, folder / str(seed))
         null = null or random_scores(entry, **job)["scores"]
-        table = pd.concat([score_claims(entry, job, null), relation_claims(model, examples)], ignore_index=True)
-        planted_for = {(measure, *places[name]) for name, measures in FOUND_BY.items() for measure in measures}
+        table = score_claims(entry, job, null)
+        if "relation" in places:
+            table = pd.concat([table, relation_claims(model, examples)], ignore_index=True)
+        planted_for = {(measure, *place) for name, place in places.items() for measure in FOUND_BY[name]}
         here = [(row.measure, row.layer - 1, row.head - 1) in planted_for for row in table.itertuples()]
         tables.append(table.assign(seed=seed, planted=here))
     return pd.concat(tables)
 
 
-def test_each_planted_head_is_found_at_its_place_and_no_other_is_claimed(tmp_path):
-    for measure, rows in outcomes(tmp_path).groupby("measure"):
+@pytest.mark.parametrize("build", [planted, planted_encoder])
+def test_each_planted_head_is_found_at_its_place_and_no_other_is_claimed(tmp_path, build):
+    for measure, rows in outcomes(tmp_path, build).groupby("measure"):
         heads, others = rows[rows["planted"]], rows[~rows["planted"]]
-        assert heads["claimed"].sum() == SEEDS, measure
-        assert (heads.set_index("seed")["value"] > 2 * others.groupby("seed")["value"].max()).all(), measure
+        if build is planted or measure == "next_token":
+            assert heads["claimed"].sum() == SEEDS, measure
+            assert (heads.set_index("seed")["value"] > 2 * others.groupby("seed")["value"].max()).all(), measure
         # A random head that reads what planted heads wrote is not quite like one of a random model.
         assert others["claimed"].sum() <= binom.ppf(0.999, len(others), LEVEL / 2), measure
         claimed = others[others["claimed"]]
