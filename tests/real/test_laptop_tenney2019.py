@@ -11,13 +11,13 @@ def test_the_registry_names_the_files_that_are_there(mirror):
     tasks = config["runs"]["laptop"]["tenney2019"]["tasks"]
     corpora = {corpus for entry in tasks.values() for corpus in (entry["training"], entry["development"])}
     files = {config["corpora"][corpus]["source"]["mirror"] for corpus in corpora}
-    assert len(files) == 2
+    assert len(files) == 4
     assert all((mirror / path).is_file() for path in files)
 
 
 def test_every_probe_of_every_task_is_there(table):
     early = table("summary/probe_scores").query("condition == 'early_stopping' and layer0 == 'embeddings'")
-    assert early.groupby("task").size().to_dict() == dict.fromkeys(["pos", "dependencies"], 7 * 2)
+    assert early.groupby("task").size().to_dict() == dict.fromkeys(["pos", "dependencies", "roles"], 7 * 2)
     assert (table("figure1")["at_step_limit"] <= 0.5).all(), "early stopping ends most probes of each layer"
     weights = table("summary/mixing_weights")
     assert np.allclose(weights.groupby(["task", "layer0", "condition", "top", "seed"])["weight"].sum(), 1, atol=1e-4)

@@ -1,12 +1,13 @@
 """Scores of the laptop run once more with other people's scorers, from the answers that its jobs keep.
 
 Nothing here is computed by this library: labels and references come from the corpora's own files, scores from torchmetrics,
-sacrebleu, seqeval and scikit-learn. Tables have six digits; no larger difference is expected.
+sacrebleu, seqeval, scikit-learn and scipy. Tables have six digits; no larger difference is expected.
 """
 
 import csv
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +101,7 @@ def test_scikit_learn_and_seqeval_give_the_f1_of_taggers(stefanik2021, tags, met
         assert SCORERS[metric](removed.get_group((str(row.seed), row.heads_removed))) == pytest.approx(row.value, **SIX_DIGITS)
 
 
-# Kovaleva et al.: accuracy on QNLI
+# Kovaleva et al.: correlation on STS-B, accuracy on QNLI
 
 
 def glue_column(path: Path, column: str) -> dict[str, str]:
@@ -110,22 +111,39 @@ def glue_column(path: Path, column: str) -> dict[str, str]:
         return {str(number): row[column] for number, row in enumerate(rows, start=1)}
 
 
+def scores_of_models(study: Path, task: str, corpus: str, labels: dict[str, str], scorer: Callable[..., float]) -> pd.DataFrame:
+    """State -> mean, minimum, maximum and number of the scores of its models, by the labels of the corpus's own file."""
+    ids = ids_of_records(study.parent, "minilm", corpus)
+    frame = pd.read_parquet(study / "predictions" / f"{task}.parquet")
+    frame = frame.assign(gold=[labels[ids[record]] for record in frame["record"]])
+    rows = [(state, 100 * scorer(of_model)) for (state, _), of_model in frame.groupby(["state", "seed"])]
+    return pd.DataFrame(rows, columns=["state", "score"]).groupby("state")["score"].agg(["mean", "min", "max", "size"])
+
+
+def correlation(rows: pd.DataFrame) -> float:
+    from scipy.stats import pearsonr, spearmanr
+
+    pair = rows["prediction"].astype(float), rows["gold"].astype(float)
+    return (pearsonr(*pair).statistic + spearmanr(*pair).statistic) / 2
+
+
 def accuracy(rows: pd.DataFrame) -> float:
     from sklearn.metrics import accuracy_score
 
     return accuracy_score(rows["gold"], rows["prediction"])
 
 
-def test_scikit_learn_gives_the_scores_of_table_1(kovaleva2019, mirror):
-    labels = glue_column(mirror / "glue/QNLI/dev.tsv", "label")
-    ids = ids_of_records(kovaleva2019.parent, "minilm", "qnli-second-half")
-    frame = pd.read_parquet(kovaleva2019 / "predictions/qnli.parquet")
-    frame = frame.assign(gold=[labels[ids[record]] for record in frame["record"]])
-    table = tsv(kovaleva2019 / "table1.tsv").query("task == 'qnli'").set_index("state")
-    for state, of_state in frame.groupby("state"):
-        scores = [100 * accuracy(of_model) for _, of_model in of_state.groupby("seed")]
-        expected = [np.mean(scores), min(scores), max(scores), len(scores)]
-        assert table.loc[state, ["value", "min", "max", "seeds"]].tolist() == pytest.approx(expected, **SIX_DIGITS), state
+@pytest.mark.parametrize(
+    ("task", "file", "column", "corpus", "scorer"),
+    [("stsb", "STS-B", "score", "stsb-dev-whole", correlation), ("qnli", "QNLI", "label", "qnli-second-half", accuracy)],
+)
+def test_scipy_and_scikit_learn_give_the_scores_of_table_1(kovaleva2019, mirror, task, file, column, corpus, scorer):
+    labels = glue_column(mirror / "glue" / file / "dev.tsv", column)
+    table = tsv(kovaleva2019 / "table1.tsv").query("task == @task").set_index("state")
+    for state, scores in scores_of_models(kovaleva2019, task, corpus, labels, scorer).iterrows():
+        assert table.loc[state, ["value", "min", "max", "seeds"]].tolist() == pytest.approx(scores.tolist(), **SIX_DIGITS), (
+            state
+        )
 
 
 # Michel et al.: BLEU and accuracy

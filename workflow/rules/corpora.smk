@@ -37,6 +37,8 @@ rule fetch_corpus:
         "results/{run}/logs/fetch_corpus/{corpus}.log",
     benchmark:
         "results/{run}/benchmarks/fetch_corpus/{corpus}.tsv"
+    # All that the next rule waits for; a missing file is seen at the start.
+    priority: 30
     retries: 2
     localrule: True
     conda:
