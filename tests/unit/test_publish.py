@@ -8,8 +8,7 @@ from small_config import SHIPPED, changed, give_model
 
 from attention_atlas.io.files import write_text
 from attention_atlas.io.tables import write_table
-from attention_atlas.published.compare import COLUMNS
-from attention_atlas.published.fixed import COLUMNS as CLAIM_COLUMNS
+from attention_atlas.published.compare import CLAIM_COLUMNS, COLUMNS
 from attention_atlas.scoreboard.tables import summary_rows
 from attention_atlas.workflow.artifacts import listed_artifacts
 from attention_atlas.workflow.config import resolve

@@ -18,17 +18,17 @@ from attention_atlas.io.tables import with_columns
 from attention_atlas.models.card import Card
 from attention_atlas.published.compare import (
     ADDED,
+    CLAIM_COLUMNS,
     COLUMNS,
     DOES_NOT_HOLD,
     HOLDS,
     NOT_TESTED,
     UNDECIDED,
     VERDICTS,
+    shown_claims,
+    totals,
     value_table,
-    verdict_counts,
 )
-from attention_atlas.published.fixed import COLUMNS as CLAIM_COLUMNS
-from attention_atlas.published.fixed import fixed_table, totals
 from attention_atlas.workflow.shown import page, table
 
 VERDICT_COLUMNS = {verdict: verdict.replace(" ", "_") for verdict in VERDICTS}
@@ -71,8 +71,8 @@ def scoreboard(comparison: pd.DataFrame, claims: pd.DataFrame, generated: bool) 
 )
 def comparison(comparisons: Mapping[str, pd.DataFrame], generated: bool) -> Table:
     """Every published value of all studies beside this run's."""
-    frame = _joint(comparisons, list(COLUMNS))
-    return value_table(frame, [_compared(generated), verdict_counts(frame)])
+    page = value_table(_joint(comparisons, list(COLUMNS)))
+    return replace(page, notes=[_compared(generated), *page.notes])
 
 
 @table(
@@ -84,7 +84,7 @@ def comparison(comparisons: Mapping[str, pd.DataFrame], generated: bool) -> Tabl
 )
 def claims(claims_of: Mapping[str, pd.DataFrame], generated: bool) -> Table:
     """Every claim of all studies, tested on this run."""
-    page = fixed_table(_joint(claims_of, CLAIMS[1:]))
+    page = shown_claims(_joint(claims_of, CLAIMS[1:]))
     return replace(page, notes=[_compared(generated), *page.notes])
 
 

@@ -16,8 +16,7 @@ from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.options import in_words
-from attention_atlas.published.compare import VERDICT_NOTE, compare, value_table, verdict_counts
-from attention_atlas.published.fixed import claims_table
+from attention_atlas.published.compare import VERDICT_NOTE, claims_table, compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, printed
 from attention_atlas.studies.clark2019 import PREDICTED
@@ -379,7 +378,7 @@ def comparison(frames: Mapping[str, pd.DataFrame], clustering: Mapping[str, Any]
         "claim, and n the number of independent units of its interval; where the published value is a list of layers, so is "
         "ours, without an interval. " + VERDICT_NOTE
     )
-    return value_table(frame, [verdict_counts(frame), note])
+    return value_table(frame, [note])
 
 
 def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresholds: Mapping[str, Any]) -> Iterator[Quantity]:

@@ -16,8 +16,7 @@ from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods import head_types as distance_types
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, FEATURES, TITLES, TYPES, UNNAMED, VERTICAL
-from attention_atlas.published.compare import Claim, all_hold, compare, value_table, verdict_counts
-from attention_atlas.published.fixed import claims_table
+from attention_atlas.published.compare import Claim, all_hold, claims_table, compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, printed
 from attention_atlas.stats.intervals import LEVEL, expanded_level, level_of_parts
@@ -458,5 +457,4 @@ def comparison(frames: Mapping[str, pd.DataFrame], fits: int, labels: Mapping[st
         share = None if kind in unnamed else float((head_types["type"] == kind).mean())
         rows.append(Quantity(f"share_{kind}", share, len(head_types)))
     published = load_published("guan2020")
-    frame = compare(published, measure(published, {**frames, "quantities": quantities(rows)}, labels))
-    return value_table(frame, [verdict_counts(frame)])
+    return value_table(compare(published, measure(published, {**frames, "quantities": quantities(rows)}, labels)))

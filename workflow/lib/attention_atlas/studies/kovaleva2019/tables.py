@@ -14,8 +14,7 @@ from attention_atlas.corpora.marked_text import LONGEST_ELEMENT, LONGEST_SENTENC
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
-from attention_atlas.published.compare import Claim, all_hold, compare, value_table, verdict_counts
-from attention_atlas.published.fixed import claims_table
+from attention_atlas.published.compare import Claim, all_hold, claims_table, compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, published_column
 from attention_atlas.stats.intervals import LEVEL
@@ -191,8 +190,7 @@ def comparison(frames: Mapping[str, pd.DataFrame], recipe: Mapping[str, Any], la
     tables = {_PUBLISHED_AS.get(name, name): frame for name, frame in frames.items()}
     tables["quantities"] = quantities(_quantities(frames, recipe))
     published = load_published("kovaleva2019")
-    frame = compare(published, measure(published, tables, labels))
-    return value_table(frame, [verdict_counts(frame)])
+    return value_table(compare(published, measure(published, tables, labels)))
 
 
 def _quantities(frames: Mapping[str, pd.DataFrame], recipe: Mapping[str, Any]) -> Iterator[Quantity]:

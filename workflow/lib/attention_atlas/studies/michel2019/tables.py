@@ -13,8 +13,7 @@ from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_measures import CLASSIFICATION, KEYS, OTHERS, TRANSLATION
-from attention_atlas.published.compare import Claim, all_hold, compare, value_table, verdict_counts
-from attention_atlas.published.fixed import claims_table
+from attention_atlas.published.compare import Claim, all_hold, claims_table, compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, published_column
 from attention_atlas.published.values import rows_of_column as published_cells
@@ -470,8 +469,7 @@ def comparison(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel
     """
     measured = {**frames, "quantities": quantities(_quantities(frames))}
     published = load_published("michel2019")
-    frame = compare(published, measure(published, measured, labels))
-    return value_table(frame, [verdict_counts(frame)])
+    return value_table(compare(published, measure(published, measured, labels)))
 
 
 def _quantities(frames: Mapping[str, pd.DataFrame]) -> Iterator[Quantity]:

@@ -11,8 +11,7 @@ from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_tables import DOCUMENTS
-from attention_atlas.published.compare import Claim, compare, value_table, verdict_counts
-from attention_atlas.published.fixed import claims_table
+from attention_atlas.published.compare import Claim, claims_table, compare, value_table
 from attention_atlas.published.matching import measure
 from attention_atlas.published.values import load_published, published_rows
 from attention_atlas.stats.simultaneous import largest_size_interval
@@ -183,8 +182,7 @@ def comparison(
     frames = {"head_ranking": head_ranking, "fine_tuning": fine_tuning}
     frames["best_extractor"] = best.assign(title=best["method"].map(METHOD_TITLES))
     published = load_published("stefanik2021")
-    frame = compare(published, measure(published, frames, labels))
-    return value_table(frame, [verdict_counts(frame)])
+    return value_table(compare(published, measure(published, frames, labels)))
 
 
 @table(

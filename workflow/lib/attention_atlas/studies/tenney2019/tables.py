@@ -19,8 +19,7 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
-from attention_atlas.published.compare import CLOSE, EXACT, NO, Claim, Measured, all_hold, compare, value_table, verdict_counts
-from attention_atlas.published.fixed import claims_table
+from attention_atlas.published.compare import CLOSE, EXACT, NO, Claim, Measured, all_hold, claims_table, compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import Published, load_published
 from attention_atlas.stats.intervals import LEVEL, expanded_level, level_of_parts
@@ -161,7 +160,7 @@ def comparison(
         "The paper's 9.47 for coreference is that of BERT-large; BERT-base gives 3.62. Values of the run's second model are "
         "compared with that model. Ids with rerun are from the authors' later logs, on the test set; f1_lex: on words alone."
     )
-    return value_table(frame, [verdict_counts(frame), note])
+    return value_table(frame, [note])
 
 
 def _measured(
