@@ -28,7 +28,8 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from attention_atlas.atlas.head_measures import ONE_SIDED
 from attention_atlas.attention.cache import widened
-from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
+from attention_atlas.attention.engine import install, self_attention
+from attention_atlas.attention.plans import DECODER_SELF
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError

@@ -25,7 +25,8 @@ import torch
 
 from attention_atlas.attention.batches import LOSS_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.cache import to_words, unit_starts, widened
-from attention_atlas.attention.engine import DECODER_SELF, Plan, Site, self_attention, watch
+from attention_atlas.attention.engine import self_attention, watch
+from attention_atlas.attention.plans import DECODER_SELF, Plan, Site
 from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples

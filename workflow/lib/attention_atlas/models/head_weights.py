@@ -18,8 +18,8 @@ from torch import nn
 from transformers.pytorch_utils import Conv1D
 
 from attention_atlas.attention.cache import widened
-from attention_atlas.attention.engine import Observer, Site, attention_layers, attention_shape, self_attention, watch
-from attention_atlas.attention.plans import SiteKind
+from attention_atlas.attention.engine import Observer, attention_layers, attention_shape, self_attention, watch
+from attention_atlas.attention.plans import Site, SiteKind
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 

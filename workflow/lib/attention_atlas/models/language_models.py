@@ -18,7 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
-from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
+from attention_atlas.attention.engine import install, self_attention
+from attention_atlas.attention.plans import DECODER_SELF
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError, DamagedFile

@@ -19,7 +19,8 @@ import pandas as pd
 import torch
 
 from attention_atlas.attention.batches import GRADIENT_TOKENS, batch_by_length, model_inputs
-from attention_atlas.attention.engine import ENCODER_SELF, Site, watch
+from attention_atlas.attention.engine import watch
+from attention_atlas.attention.plans import ENCODER_SELF, Site
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
