@@ -49,7 +49,6 @@ def embedded(data: Mapping[str, Any]) -> str:
 
 
 def data_of_page(page: str) -> dict[str, Any]:
-    """The data in the text of a page."""
     text = page.partition('<script type="application/gzip" id="data">')[2].partition("<")[0]
     data: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text, validate=True)))
     return data

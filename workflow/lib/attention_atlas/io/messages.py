@@ -55,7 +55,5 @@ def redacted(text: str) -> str:
 
 
 class RedactingFormatter(logging.Formatter):
-    """A formatter that removes tokens from log lines and tracebacks."""
-
     def format(self, record: logging.LogRecord) -> str:
         return redacted(super().format(record))

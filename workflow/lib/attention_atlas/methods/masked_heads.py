@@ -36,8 +36,6 @@ UNMASKED: Key = (NONE, "", 0, 0)
 
 
 class Experiment(Protocol):
-    """A model and its task."""
-
     @property
     def name(self) -> str: ...
     @property

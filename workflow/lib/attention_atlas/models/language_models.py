@@ -37,8 +37,6 @@ CHOSEN, TO_MASK, TO_RANDOM = 0.15, 0.8, 0.1
 
 
 class MaskedExample(NamedTuple):
-    """One example with masked tokens."""
-
     input_ids: npt.NDArray[np.int64]  # [n] input of the model
     targets: npt.NDArray[np.int64]  # [n] the true token where the loss counts
     chosen: npt.NDArray[np.bool_]  # [n] where the loss counts
@@ -74,8 +72,6 @@ _HELD_OUT = 10  # every tenth record is held out from training, to evaluate the 
 
 @dataclass(frozen=True)
 class HeadFacts:
-    """Origin of a masked-LM head and its evaluation."""
-
     origin: str  # "checkpoint", "trained" or "none" (a model without a mask token)
     # texts, positions, steps: examples and masked tokens it was trained on, and optimiser steps; 0 for a checkpoint's head
     texts: int = 0
@@ -188,8 +184,6 @@ def load_masked_model(
 
 
 class HeadFile(NamedTuple):
-    """A masked-LM head on disk, and its facts."""
-
     path: str
     facts: HeadFacts
 

@@ -170,7 +170,6 @@ TAGS = (BEGIN, INSIDE, OUTSIDE)  # tags in the order of a model's outputs
 
 
 def gold_tags(example: Example) -> tuple[str, ...]:
-    """The tag of each word."""
     if "tags" not in example.layers:
         raise AtlasError(f"example {example.id} has no tags: use a corpus with reader keyphrases.")
     return example.layers["tags"]
@@ -217,7 +216,6 @@ _ROOM = 10  # a translation may have twice the tokens of its sentence plus this 
 
 
 def references_of(examples: Sequence[Example]) -> list[str]:
-    """The translation of each example."""
     known = [example.label for example in examples if example.label is not None]
     if len(known) < len(examples):
         raise AtlasError("there are examples without a translation: use a corpus with reader parallel.")

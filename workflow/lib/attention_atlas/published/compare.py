@@ -76,7 +76,6 @@ def compare(published: Mapping[str, Published], measured: Mapping[str, Measured]
 
 
 def verdict(entry: Published, ours: Measured) -> str:
-    """One of `VERDICTS`."""
     if ours.value is None:
         return NOT_COMPUTED
     if ours.comparable not in (EXACT, CLOSE):
@@ -269,7 +268,6 @@ def claim_frame(claims: Iterable[Claim]) -> pd.DataFrame:
 
 
 def claims_table(claims: Iterable[Claim]) -> Table:
-    """The table of the claims of a study."""
     return shown_claims(claim_frame(claims))
 
 

@@ -50,8 +50,6 @@ _GROUPS = 10
 
 
 class Fit(NamedTuple):
-    """Settings of the regression."""
-
     folds: int  # of documents
     l2_penalty: float  # of squared coefficients (scikit-learn's 1 / C)
     fits: int  # to resampled documents, for intervals

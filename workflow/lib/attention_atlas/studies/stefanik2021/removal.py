@@ -145,8 +145,6 @@ def resampled_percent(counts: Floats, resamples: int, seed: int) -> Floats:
 
 
 class Removals(NamedTuple):
-    """The answers of one tagger."""
-
     sets: pd.DataFrame  # one row for each set of removed heads: `REMOVED`, layer, head
     counts: Mapping[str, Floats]  # metric -> [set, document, 3] right, answered, expected; NaN for documents of another split
 
@@ -161,7 +159,6 @@ class Removals(NamedTuple):
 
 
 def removals_of(answers: pd.DataFrame) -> Removals:
-    """The answers of a tagger, see `removal`."""
     sets = answers[_SET].drop_duplicates(ignore_index=True)
     row, column = (answers.groupby(names, sort=False).ngroup() for names in (_SET, ["split", "record"]))
     counts = {}
