@@ -188,7 +188,6 @@ class HeadFile(NamedTuple):
     facts: HeadFacts
 
     def load(self, entry: Mapping[str, Any], device: str = "cpu") -> LanguageModel:
-        """The model of a registry entry with this head, see `load_masked_model`."""
         return load_masked_model(entry, self.path, self.facts, device)
 
 
