@@ -32,11 +32,10 @@ from attention_atlas.atlas.measures import takes_few_values
 from attention_atlas.figures.style import BLACK, DIVERGING, PAGE, SMALLEST, TALLEST, DrawnFigure, page_figure, plain
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.published.compare import UNDECIDED, claim_verdict
-from attention_atlas.stats.intervals import percentile_interval
+from attention_atlas.stats.intervals import Floats, percentile_interval
 from attention_atlas.stats.simultaneous import corrected_p, too_few_draws
 from attention_atlas.workflow.shown import figure, table
 
-Floats = npt.NDArray[np.float64]
 _LINE, _ROW = 46, 0.19
 """Characters per line of a title, which has at most two lines; inches per measure."""
 FINDINGS = [

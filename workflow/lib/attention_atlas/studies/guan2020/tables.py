@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.io.html_tables import Table
@@ -19,7 +18,7 @@ from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, 
 from attention_atlas.published.compare import Claim, all_hold, claims_table, compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, printed
-from attention_atlas.stats.intervals import LEVEL, expanded_level, level_of_parts
+from attention_atlas.stats.intervals import LEVEL, Floats, expanded_level, level_of_parts
 from attention_atlas.stats.simultaneous import simultaneous_interval
 from attention_atlas.studies.guan2020.rows import (
     BASELINE,
@@ -34,7 +33,6 @@ from attention_atlas.studies.guan2020.rows import (
 )
 from attention_atlas.workflow.shown import table
 
-Floats = npt.NDArray[np.float64]
 Change = tuple[int, str]
 """Number of a row, and its definition of a sentence."""
 _FEWEST_PASSAGES = 10

@@ -31,12 +31,11 @@ from attention_atlas.methods.masked_heads import Step, ascending, head_gradients
 from attention_atlas.methods.masked_heads import random_orders as shuffled_orders
 from attention_atlas.models.card import Card
 from attention_atlas.models.task_heads import gold_tags, load_tagger, tag_loss, tags_under
-from attention_atlas.stats.intervals import percentile_interval, resampled_counts
+from attention_atlas.stats.intervals import Floats, percentile_interval, resampled_counts
 from attention_atlas.stats.simultaneous import adjusted_p, exchanged_differences, simultaneous_interval
 from attention_atlas.studies.stefanik2021.head_measures import METRICS
 
 _log = logging.getLogger(__name__)
-Floats = npt.NDArray[np.float64]
 REMOVED = ["split", "order", "draw", "percent", "count"]
 """Columns that name a set of removed heads: the documents, the order, the number of a random order, how many heads are gone."""
 _SET = [*REMOVED, "layer", "head"]
