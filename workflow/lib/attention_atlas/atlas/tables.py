@@ -183,13 +183,7 @@ def measures(heads: pd.DataFrame, measures: pd.DataFrame) -> Table:
     megabytes=2000,
     minutes=30,
 )
-def findings(
-    heads: pd.DataFrame,
-    measures: pd.DataFrame,
-    resamples: int,
-    shuffles: int,
-    seed: int,
-) -> Table:
+def findings(heads: pd.DataFrame, measures: pd.DataFrame, resamples: int, shuffles: int, seed: int) -> Table:
     """Statements of one study about heads, tested on measures of another study of the same heads: over all heads (value), and
     among heads of one layer (within_layers), since depth alone can make the value large.
     """
