@@ -214,7 +214,6 @@ def _plain(value: Any, digits: int = _DIGITS) -> Any:
 
 
 @page(
-    id="atlas",
     title="The atlas of all heads",
     part_of="measures",
     reads=("heads", "measures", "measures_long", "matches"),

@@ -87,13 +87,12 @@ QUESTIONS = (
 
 
 @figure(
-    id="correlations",
     number="Correlations",
     title="Rank correlations between measures of heads",
     reads=("correlations", "measures"),
     files=("correlations.tsv", "findings.tsv", "findings.html"),
 )
-def correlation_map(correlations: pd.DataFrame, measures: pd.DataFrame) -> DrawnFigure:
+def correlations(correlations: pd.DataFrame, measures: pd.DataFrame) -> DrawnFigure:
     """Spearman correlations over heads between all measures that can be ranked, similar ones side by side; columns have the
     numbers of the rows. Dot: p < 0.05 after Holm's correction when heads are shuffled within their layers. Cross: related by
     definition (both count the same weights, or rank heads by breadth), not tested. findings.tsv tests findings that link two
@@ -151,7 +150,6 @@ def _similar_side_by_side(values: pd.DataFrame) -> list[str]:
 
 
 @table(
-    id="measures",
     number="Measures",
     title="All measures of single heads, and a page to browse them",
     reads=("heads", "measures"),
@@ -175,7 +173,6 @@ def measures(heads: pd.DataFrame, measures: pd.DataFrame) -> Table:
 
 
 @table(
-    id="findings",
     title="Findings across papers",
     part_of="correlations",
     reads=("heads", "measures"),

@@ -41,7 +41,6 @@ _GENERATED = "A demonstration on generated text with a small model: it shows tha
 
 
 @table(
-    id="scoreboard",
     number="Summary",
     title="Verdicts by study",
     reads=("comparison", "claims"),
@@ -63,7 +62,6 @@ def scoreboard(comparison: pd.DataFrame, claims: pd.DataFrame, generated: bool) 
 
 
 @table(
-    id="comparison",
     title="Published values of all studies and this run",
     part_of="scoreboard",
     gathers=("comparisons",),
@@ -75,13 +73,7 @@ def comparison(comparisons: Mapping[str, pd.DataFrame], generated: bool) -> Tabl
     return replace(page, notes=[_compared(generated), *page.notes])
 
 
-@table(
-    id="claims",
-    title="Claims of all studies and this run",
-    part_of="scoreboard",
-    gathers=("claims_of",),
-    settings=("generated",),
-)
+@table(title="Claims of all studies and this run", part_of="scoreboard", gathers=("claims_of",), settings=("generated",))
 def claims(claims_of: Mapping[str, pd.DataFrame], generated: bool) -> Table:
     """Every claim of all studies, tested on this run."""
     page = shown_claims(_joint(claims_of, CLAIMS[1:]))
@@ -119,7 +111,6 @@ def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
 
 
 @page(
-    id="index",
     title="All tables and figures",
     reads=("scoreboard",),
     gathers=("built", "cards"),

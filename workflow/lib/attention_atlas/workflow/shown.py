@@ -27,7 +27,6 @@ class Shown:
     call: str  # `study.module:function`
     caption: str  # first paragraph of the docstring of the function; at most 60 words
     arguments: tuple[str, ...]  # names of the function's parameters
-    id: str  # name of its files
     number: str = ""  # in the paper
     title: str = ""  # what it shows
     # The table or figure that its files belong to; a table with it, and a page, is no artefact of its own.
@@ -51,6 +50,11 @@ class Shown:
     resources: tuple[str, ...] = ()  # data files below workflow/resources that it reads, beside the published values
     megabytes: int = 1000  # upper limits of its job
     minutes: int = 10
+
+    @property
+    def id(self) -> str:
+        """Name of its files: that of the function."""
+        return self.call.partition(":")[2]
 
     @property
     def study(self) -> str:
@@ -158,8 +162,8 @@ def named(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     study = package.rpartition(".")[2]
 
     def get(name: str) -> Any:
-        if call := next((item.call for item in shown(study) if item.call.endswith(f":{name}")), ""):
+        if call := next((item.call for item in shown(study) if item.id == name), ""):
             return call_function(call)
         raise AttributeError(f"{study} has no table or figure {name}")
 
-    return get, lambda: sorted(item.call.partition(":")[2] for item in shown(study))
+    return get, lambda: sorted(item.id for item in shown(study))

@@ -81,7 +81,6 @@ Row = tuple[Any, ...]
 
 
 @table(
-    id="table2",
     number="Table 2",
     title="The best coreference head and rule-based baselines, by type of mention",
     reads=("coreference", "coreference_summary"),
@@ -160,7 +159,6 @@ def _with_interval(row: pd.Series, accuracy: str = "accuracy", interval: str = "
 
 
 @table(
-    id="gap",
     number="GAP",
     title="Pronoun resolution by gender on GAP, an addition to the paper",
     reads=("gap_systems",),
@@ -186,7 +184,6 @@ def gap(gap_systems: pd.DataFrame) -> Table:
 
 
 @table(
-    id="dropped",
     number="Dropped",
     title="Dropped examples, by reason",
     optional={"gap": ("gap", "gap_systems.tsv")},
@@ -202,7 +199,6 @@ def dropped(shards_by_corpus: RecordsByCorpus, titles: Mapping[str, str], gap: p
 
 
 @table(
-    id="options",
     number="Options",
     title="Effect of each disputed choice on the results",
     reads=("surface_options", "surface"),
@@ -331,7 +327,6 @@ def _surface_quantity(measure: Any) -> str:
 
 
 @table(
-    id="comparison",
     number="Comparison",
     title="Every published number beside this run's",
     reads=("surface", "surface_summary", "surface_claims"),
@@ -413,7 +408,6 @@ def _with_best(heads: pd.DataFrame, best: pd.DataFrame, kind: str) -> pd.DataFra
 
 
 @table(
-    id="claims",
     number="Claims",
     title="The paper's claims on order and thresholds, tested on the run's model",
     reads=("surface", "surface_claims", "clustering_test"),

@@ -32,7 +32,6 @@ _FIT_TITLES = {"reused": "SQuAD types", "refitted": "Refitted clusters"}
 
 
 @figure(
-    id="figure1",
     number="Figure 1",
     title="Typical maps and distance features of each type of head",
     reads=("maps", "head_types"),
@@ -89,7 +88,6 @@ def _draw_features(axes: Axes, type_heads: pd.DataFrame, colour: str, outer: boo
 
 
 @figure(
-    id="figure2",
     number="Figure 2",
     title="Heads in the plane by their distance features",
     reads=("head_type_plane", "head_type_agreement", "head_types"),
@@ -121,7 +119,7 @@ def figure2(head_type_plane: pd.DataFrame, head_type_agreement: pd.DataFrame, he
     return DrawnFigure(drawn, plane, note)
 
 
-@figure(id="figure3", number="Figure 3", title="Types of heads by layer", reads=("head_types",), labels=("questions",))
+@figure(number="Figure 3", title="Types of heads by layer", reads=("head_types",), labels=("questions",))
 def figure3(head_types: pd.DataFrame) -> DrawnFigure:
     """How many heads of each type every layer has (Guan et al. 2020, Figure 3). The legend gives the share of each type beside
     the published one, of BERT-large fine-tuned on SQuAD. Clusters are named by the assignment with the largest total fit over
@@ -158,7 +156,6 @@ def heads_by_layer(head_types: pd.DataFrame) -> pd.DataFrame:
 
 
 @figure(
-    id="figure4",
     number="Figure 4",
     title="Types of the same heads in models trained for different tasks",
     reads=("models",),
@@ -205,11 +202,7 @@ def same_type(table: pd.DataFrame, name: str, fit: str) -> tuple[float, int]:
 
 
 @figure(
-    id="figure5",
-    number="Figure 5",
-    title="The maps of all heads on one example, framed by type",
-    reads=("map_grid",),
-    labels=("questions",),
+    number="Figure 5", title="The maps of all heads on one example, framed by type", reads=("map_grid",), labels=("questions",)
 )
 def figure5(map_grid: pd.DataFrame) -> DrawnFigure:
     """The attention maps of all heads on one example, each in a frame of the colour of its type (Guan et al. 2020, Figure 5).

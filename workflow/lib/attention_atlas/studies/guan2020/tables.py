@@ -46,7 +46,6 @@ _SCORES_NOTE = (
 
 
 @table(
-    id="table1",
     number="Table 1",
     title="Stability of the types of heads, in every reading of the procedure",
     reads=("stability",),
@@ -76,7 +75,6 @@ def _number(paper: Any) -> float:
 
 
 @table(
-    id="table2",
     number="Table 2",
     title="Answers to questions with the heads of a type pruned or substituted, and random heads as a control",
     reads=("answers.parquet", "head_types", "baselines"),
@@ -113,7 +111,6 @@ def table2(answers: pd.DataFrame, head_types: pd.DataFrame, baselines: pd.DataFr
 
 
 @table(
-    id="table3",
     number="Table 3",
     title="Answers to questions without attention within or between sentences, by type of head",
     reads=("answers.parquet", "head_types"),
@@ -215,7 +212,6 @@ def _with_interval(row: pd.Series, name: str) -> str:
 
 
 @table(
-    id="options",
     number="Options",
     title="Agreement of the types of heads across options, seeds and methods",
     reads=("head_type_agreement", "head_types"),
@@ -256,7 +252,6 @@ def _names(head_types: pd.DataFrame) -> str:
 
 
 @table(
-    id="claims",
     number="Claims",
     title="The paper's claims, tested on the run's model",
     reads=("answers.parquet", "head_types"),
@@ -426,7 +421,7 @@ def types_matter(drops: Floats, permuted: Floats) -> Iterator[Claim]:
         )
 
 
-@table(id="dropped", number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",))
+@table(number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of inputs kept and dropped in each corpus of the study, by reason. Inputs on questions are windows: a passage
     that is too long for one has several for the same question. Types and features use the first window of each question.
@@ -435,7 +430,6 @@ def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
 
 
 @table(
-    id="comparison",
     number="Comparison",
     title="Every published number beside this run's",
     reads=("head_types", "table1", "table2", "table3", "baselines"),

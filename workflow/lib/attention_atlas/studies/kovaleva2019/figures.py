@@ -61,7 +61,6 @@ def digitised(name: str) -> pd.DataFrame:
 
 
 @figure(
-    id="figure1",
     number="Figure 1",
     title="A map of each class",
     reads=("drawn",),
@@ -102,7 +101,6 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="figure2",
     number="Figure 2",
     title="Shares of the classes of maps in every task",
     reads=("changes/classes", "patterns"),
@@ -138,7 +136,6 @@ def _bars(axes: Axes, rows: pd.DataFrame, tasks: list[str]) -> None:
 
 
 @figure(
-    id="figure3",
     number="Figure 3",
     title="Attention between frame targets and core frame elements",
     reads=("frame_heads",),
@@ -172,7 +169,6 @@ def figure3(frame_heads: pd.DataFrame, direction: str, pairing: str) -> DrawnFig
 
 
 @figure(
-    id="figure4",
     number="Figure 4",
     title="How a frame is annotated",
     reads=("frame_sentence",),
@@ -251,7 +247,6 @@ def task_grids(
 
 
 @figure(
-    id="figure5",
     number="Figure 5",
     title="Cosine between maps before and after fine-tuning",
     reads=("changes/cosine",),
@@ -276,7 +271,6 @@ def figure5(cosine: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="figure6",
     number="Figure 6",
     title="Attention to [SEP] and [CLS] after fine-tuning",
     reads=("changes/special",),
@@ -299,7 +293,6 @@ def figure6(special: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="figure7",
     number="Figure 7",
     title="Attention of [CLS] in the last layer to tokens with a feature",
     reads=("changes/first_row",),
@@ -322,7 +315,6 @@ def figure7(first_row: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="figure8",
     number="Figure 8",
     title="Change in score when one head is disabled",
     reads=("disabling_heads",),
@@ -367,7 +359,6 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="figure9",
     number="Figure 9",
     title="Change in score when a whole layer is disabled",
     reads=("disabling_layers",),

@@ -63,7 +63,6 @@ _LINK_WORDS = {
 
 
 @table(
-    id="table1",
     number="Table 1",
     title="Tasks without fine-tuning, from random weights, and fine-tuned",
     reads=("scores",),
@@ -105,7 +104,6 @@ def _cell(line: pd.Series) -> str:
 
 
 @table(
-    id="options",
     number="Options",
     title="Effect of each open choice on the values of heads",
     reads=("changes/options",),
@@ -130,7 +128,6 @@ def options(frames: Mapping[str, pd.DataFrame]) -> Table:
 
 
 @table(
-    id="claims",
     number="Claims",
     title="The paper's claims, tested on the run's models",
     reads=("changes/statistics", "changes/links", "changes/classes", "table1", "table1_gains", "disabling", "disabling_heads"),
@@ -144,20 +141,13 @@ def claims(frames: Mapping[str, pd.DataFrame]) -> Table:
     return claims_table(tested_claims(frames))
 
 
-@table(
-    id="dropped",
-    number="Dropped",
-    title="Dropped examples, by reason",
-    gathers=("shards_by_corpus",),
-    uses=("frames", "tagged"),
-)
+@table(number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",), uses=("frames", "tagged"))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of examples kept and dropped in each corpus of the study, by reason."""
     return dropped_records(shards_by_corpus)
 
 
 @table(
-    id="comparison",
     number="Comparison",
     title="Every published number beside this run's",
     reads=(

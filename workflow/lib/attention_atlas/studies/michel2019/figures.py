@@ -42,7 +42,6 @@ _EPOCH_MARKERS = "os^DvP*X"
 
 
 @figure(
-    id="figure1",
     number="Figure 1",
     title="Heads by the change in score when they are masked",
     reads=("ablation",),
@@ -91,7 +90,6 @@ def _legend(table: pd.DataFrame, markers: Mapping[str, str]) -> list[Line2D]:
 
 
 @figure(
-    id="figure2",
     number="Figure 2",
     title="Change in score when a head is masked, on two corpora",
     reads=("correlation_heads", "correlations"),
@@ -131,7 +129,6 @@ def figure2(correlation_heads: pd.DataFrame, correlations: pd.DataFrame, labels:
 
 
 @figure(
-    id="figure3",
     number="Figure 3",
     title="Score by percent of heads masked, in several orders",
     reads=("pruning_curves",),
@@ -187,7 +184,6 @@ def _lines(axis: Axes, curves: pd.DataFrame, y: str, by: str, titles: Mapping[An
 
 
 @figure(
-    id="figure4",
     number="Figure 4",
     title="BLEU by percent of heads masked, for each kind of attention",
     reads=("pruning_curves_by_kind",),
@@ -217,7 +213,6 @@ def figure4(pruning_curves_by_kind: pd.DataFrame) -> style.DrawnFigure:
 
 
 @figure(
-    id="figure5",
     number="Figure 5",
     title="BLEU by percent of heads masked, during training",
     reads=("training_curves",),

@@ -37,11 +37,7 @@ PUBLISHED = "published_delta"
 
 
 @table(
-    id="table1",
-    number="Table 1",
-    title="Change in BLEU when one head is masked, with tests",
-    reads=("ablation",),
-    labels=("translation",),
+    number="Table 1", title="Change in BLEU when one head is masked, with tests", reads=("ablation",), labels=("translation",)
 )
 def table1(ablation: pd.DataFrame) -> Table:
     """Change in BLEU when one head of the translation model is masked: encoder, decoder or encoder-decoder attention (Michel et
@@ -83,7 +79,6 @@ def signature() -> str:
 
 
 @table(
-    id="table2",
     number="Table 2",
     title="Translation with only the best head of a layer",
     reads=("ablation_best_translation",),
@@ -98,7 +93,6 @@ def table2(ablation_best_translation: pd.DataFrame) -> Table:
 
 
 @table(
-    id="table3",
     number="Table 3",
     title="Classification with only the best head of a layer",
     reads=("ablation_best_classification",),
@@ -130,13 +124,7 @@ def _one_head(number: int, rows: pd.DataFrame, selected: str, note: str) -> Tabl
     return Table(frame, [scale, note], page, {PUBLISHED: "paper: delta"}, formats)
 
 
-@table(
-    id="table4",
-    number="Table 4",
-    title="Speed and size with half of the heads pruned",
-    reads=("timing",),
-    labels=("classification",),
-)
+@table(number="Table 4", title="Speed and size with half of the heads pruned", reads=("timing",), labels=("classification",))
 def table4(timing: pd.DataFrame) -> Table:
     """Examples per second and size of a classifier with its least important heads pruned from its weights, at several batch
     sizes (Michel et al. 2019, Table 4). Only times change between runs. paper: on a GTX 1080 Ti.
@@ -163,7 +151,6 @@ def table4(timing: pd.DataFrame) -> Table:
 
 
 @table(
-    id="table5",
     number="Table 5",
     title="Translation with one head per layer, selected on another corpus",
     reads=("masked/translation.parquet", "masked/translation_further.parquet"),
@@ -183,7 +170,6 @@ def table5(
 
 
 @table(
-    id="table6",
     number="Table 6",
     title="Classification with one head per layer, selected on a separate set",
     reads=("masked/classification.parquet", "masked/classification_further.parquet"),
@@ -220,7 +206,6 @@ def _selected_elsewhere(
 
 
 @table(
-    id="claims",
     number="Claims",
     title="The paper's claims, and objections to them, tested on this run's models",
     reads=("statistics", "table1", "table2", "table3", "correlations", "figure3", "figure4"),
@@ -438,7 +423,6 @@ def prunable(curve: pd.DataFrame) -> int:
 
 
 @table(
-    id="dropped",
     number="Dropped",
     title="Dropped examples, by reason",
     gathers=("shards_by_corpus",),
@@ -450,7 +434,6 @@ def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
 
 
 @table(
-    id="comparison",
     number="Comparison",
     title="Every published number beside this run's",
     reads=("table1", "table2", "table3", "correlations", "figure3", "figure4", "head_importance"),

@@ -37,7 +37,6 @@ _METRICS = {
 
 
 @figure(
-    id="relative_attention",
     number="Relative attention",
     title="Attention received by keyphrase words, by head",
     reads=("detection/relative_attention",),
@@ -75,7 +74,6 @@ def _draw_heads(
 
 
 @figure(
-    id="head_ranking",
     number="Ranking of heads",
     title="How well each head alone detects keyphrase words",
     reads=("detection/head_ranking",),
@@ -111,7 +109,6 @@ def head_ranking(head_ranking: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="logistic_regression",
     number="Logistic regression",
     title="All heads together: coefficients, permutation importance, softmax weights",
     reads=("detection/logistic_regression",),
@@ -141,7 +138,6 @@ def logistic_regression(logistic_regression: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="fine_tuning",
     number="Fine-tuning",
     title="Fine-tuned taggers, full and pruned",
     reads=("removal_tables/fine_tuning",),
@@ -177,7 +173,6 @@ def fine_tuning(fine_tuning: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="ablation",
     number="Removing heads",
     title="Change in F1 when one head is removed, and F1 by number of heads removed",
     reads=("removal_tables/ablation", "cumulative_ablation", "removal_tables/fine_tuning"),
@@ -235,7 +230,6 @@ def _by_number(axes: Iterable[Axes], cumulative: pd.DataFrame) -> int:
 
 
 @figure(
-    id="baselines",
     number="Baselines",
     title="Attention compared with other keyphrase extractors",
     reads=("extraction/baselines",),

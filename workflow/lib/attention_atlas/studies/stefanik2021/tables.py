@@ -24,7 +24,6 @@ _F1 = {"token_f1": "token F1", "phrase_f1": "phrase F1"}
 
 
 @table(
-    id="claims",
     number="Claims",
     title="What the slides say or suggest, tested on this run",
     reads=(
@@ -164,7 +163,6 @@ def _attention(table: pd.DataFrame) -> Claim:
 
 
 @table(
-    id="comparison",
     number="Comparison",
     title="Every published number beside this run's",
     reads=("detection/head_ranking", "removal_tables/fine_tuning", "extraction/baselines"),
@@ -185,9 +183,7 @@ def comparison(
     return value_table(compare(published, measure(published, frames, labels)))
 
 
-@table(
-    id="dropped", number="Dropped", title="Dropped documents, by reason", gathers=("shards_by_corpus",), needs=("documents",)
-)
+@table(number="Dropped", title="Dropped documents, by reason", gathers=("shards_by_corpus",), needs=("documents",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of documents kept and dropped in each corpus of the study, by reason."""
     return dropped_records(shards_by_corpus)

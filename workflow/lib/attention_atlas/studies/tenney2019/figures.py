@@ -37,7 +37,6 @@ _COLOURS = {1: style.BLUE, 0: style.ORANGE}  # whether a label is the right one 
 
 
 @figure(
-    id="figure1",
     number="Figure 1",
     title="Expected layer, centre of gravity and F1 of each task",
     reads=("summary/tasks",),
@@ -95,7 +94,6 @@ def _ends_of_scores(axis: Axes, x: float, title: str, scores: pd.DataFrame, task
 
 
 @figure(
-    id="figure2",
     number="Figure 2",
     title="Mixing weights and differential scores of each task",
     reads=("summary/layers",),
@@ -111,7 +109,6 @@ def figure2(summary_layers: pd.DataFrame) -> style.DrawnFigure:
 
 
 @figure(
-    id="figure_a3",
     number="Figure A.3",
     title="Mixing weights and differential scores of two models",
     reads=("second_model/layers", "summary/layers"),
@@ -200,7 +197,6 @@ def _above(axis: Axes, words: str) -> None:
 
 
 @figure(
-    id="figure3",
     number="Figure 3",
     title="Predictions for ambiguous targets, layer by layer",
     reads=("traces",),

@@ -51,7 +51,6 @@ PUBLISHED_TARGETS = {
 
 
 @table(
-    id="controls",
     number="Controls",
     title="F1 of each task on layer 0 and on all layers, with controls",
     reads=("summary/ends",),
@@ -78,7 +77,6 @@ def controls(summary_ends: pd.DataFrame) -> Table:
 
 
 @table(
-    id="options",
     number="Options",
     title="Effect of options: layer 0, running maximum, equal steps",
     reads=("summary/options",),
@@ -95,7 +93,6 @@ def options(summary_options: pd.DataFrame) -> Table:
 
 
 @table(
-    id="claims",
     number="Claims",
     title="The paper's claims, and objections to them, tested on this run's model",
     reads=("summary/tasks", "summary/ends", "summary/mixing_weights", "summary/resamples.parquet"),
@@ -116,7 +113,6 @@ def claims(
 
 
 @table(
-    id="comparison",
     number="Comparison",
     title="Every published number beside this run's",
     reads=("summary/tasks", "summary/layers", "summary/ends", "summary/options", "summary/mixing_weights"),
@@ -200,7 +196,7 @@ def recipe_differences(task: str, recipe: Mapping[str, Any]) -> list[str]:
     return [f"{name} {ours} (published {theirs})" for name, (ours, theirs) in pairs.items()]
 
 
-@table(id="dropped", number="Dropped", title="Dropped sentences, by reason", gathers=("shards_by_corpus",))
+@table(number="Dropped", title="Dropped sentences, by reason", gathers=("shards_by_corpus",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of sentences kept and dropped in each corpus of the study of Tenney et al. (2019), by reason."""
     return dropped_records(shards_by_corpus)
