@@ -54,13 +54,13 @@ from attention_atlas.workflow.shown import table
 SHARE = ".1%"
 
 
-@table(number="Table 1", title="Attention by distance", reads=("offsets",), settings=("farthest",))
+@table(title="Attention by distance", reads=("offsets",), settings=("farthest",))
 def table1(offsets: pd.DataFrame, farthest: int) -> Table:
     """Mean attention at each distance."""
     return Table(offsets, [_note(farthest)], formats={"share": SHARE})
 
 
-@table(number="Table 2", title="The nearest", reads=("offsets",))
+@table(title="The nearest", reads=("offsets",))
 def table2(offsets: pd.DataFrame) -> Table:
     """The token itself."""
     return Table(offsets[:1])
@@ -141,7 +141,7 @@ def test_the_job_of_a_table_reads_calls_and_writes(toy):
 
 
 def test_what_a_run_lacks_is_not_passed_and_frames_and_limits_are_by_name(tmp_path, monkeypatch):
-    @marked(number="", title="", reads=("offsets",), optional={"random": ("model", "random.tsv")})
+    @marked(title="", reads=("offsets",), optional={"random": ("model", "random.tsv")})
     def joined(frames: Mapping[str, pd.DataFrame]) -> Table:
         return Table(pd.DataFrame({"name": list(frames)}))
 

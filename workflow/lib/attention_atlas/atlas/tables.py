@@ -87,7 +87,6 @@ QUESTIONS = (
 
 
 @figure(
-    number="Correlations",
     title="Rank correlations between measures of heads",
     reads=("correlations", "measures"),
     files=("correlations.tsv", "findings.tsv", "findings.html"),
@@ -150,7 +149,6 @@ def _similar_side_by_side(values: pd.DataFrame) -> list[str]:
 
 
 @table(
-    number="Measures",
     title="All measures of single heads, and a page to browse them",
     reads=("heads", "measures"),
     files=("measures.tsv", "heads.tsv", "measures_long.tsv", "atlas.html"),

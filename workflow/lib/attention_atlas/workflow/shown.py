@@ -10,6 +10,7 @@ import ast
 import functools
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,7 @@ class Shown:
     call: str  # `study.module:function`
     caption: str  # first paragraph of the docstring of the function; at most 60 words
     arguments: tuple[str, ...]  # names of the function's parameters
-    number: str = ""  # in the paper
+    number: str = ""  # in the paper; default: the name of the function in words, such as Figure 2 or Options
     title: str = ""  # what it shows
     # The table or figure that its files belong to; a table with it, and a page, is no artefact of its own.
     part_of: str = ""
@@ -50,6 +51,10 @@ class Shown:
     resources: tuple[str, ...] = ()  # data files below workflow/resources that it reads, beside the published values
     megabytes: int = 1000  # upper limits of its job
     minutes: int = 10
+
+    def __post_init__(self) -> None:
+        words = re.sub(r"(?<=[a-z])(?=\d)", " ", self.id).replace("_", " ")
+        object.__setattr__(self, "number", self.number or words.capitalize())
 
     @property
     def id(self) -> str:

@@ -70,7 +70,6 @@ BEHAVIOURS = {
 
 
 @figure(
-    number="Figure 1",
     title="Four example heads",
     reads=("figure1_weights",),
     labels=("segments",),
@@ -101,7 +100,6 @@ def figure1(figure1_weights: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    number="Figure 2",
     title="Attention to [CLS], [SEP] and punctuation, by layer",
     reads=("surface",),
     optional={"random": ("random_model", "variants/random/surface.tsv")},
@@ -148,7 +146,6 @@ def _count(table: pd.DataFrame) -> str:
 
 
 @figure(
-    number="Figure 3",
     title="Gradient of the masked-language-model loss with respect to attention, by target",
     reads=("gradients",),
     labels=("segments",),
@@ -178,7 +175,6 @@ def figure3(gradients: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    number="Figure 4",
     title="Entropy of attention, from all tokens and from [CLS]",
     reads=("surface", "surface_summary"),
     labels=("segments",),
@@ -214,7 +210,6 @@ def figure4(surface: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFigure
 
 
 @figure(
-    number="Figure 5",
     title="Heads that follow a dependency relation",
     reads=("figure5_dependencies",),
     optional={"figure5_coreference": ("coreference", "figure5_coreference.tsv")},
@@ -274,7 +269,6 @@ def _without_axes(grid: Any) -> None:
 
 
 @figure(
-    number="Figure 6",
     title="Heads in the plane by their Jensen-Shannon divergences",
     reads=("clustering", "clustering_test", "surface_summary"),
     labels=("segments",),

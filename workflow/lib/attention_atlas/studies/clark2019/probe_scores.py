@@ -171,7 +171,6 @@ def _by_draw_and_unit(results: pd.DataFrame, draw: str) -> dict[Any, list[Floats
 
 
 @table(
-    number="Table 3",
     title="Probing classifiers on attention, with and without words, and their baselines",
     reads=("probe_scores", "probe_training"),
     labels=("dependencies",),

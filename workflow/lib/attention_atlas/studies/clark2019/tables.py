@@ -81,7 +81,6 @@ Row = tuple[Any, ...]
 
 
 @table(
-    number="Table 2",
     title="The best coreference head and rule-based baselines, by type of mention",
     reads=("coreference", "coreference_summary"),
     optional={"random": ("random_model", "variants/random/coreference.tsv")},
@@ -184,7 +183,6 @@ def gap(gap_systems: pd.DataFrame) -> Table:
 
 
 @table(
-    number="Dropped",
     title="Dropped examples, by reason",
     optional={"gap": ("gap", "gap_systems.tsv")},
     gathers=("shards_by_corpus",),
@@ -199,7 +197,6 @@ def dropped(shards_by_corpus: RecordsByCorpus, titles: Mapping[str, str], gap: p
 
 
 @table(
-    number="Options",
     title="Effect of each disputed choice on the results",
     reads=("surface_options", "surface"),
     optional={
@@ -327,7 +324,6 @@ def _surface_quantity(measure: Any) -> str:
 
 
 @table(
-    number="Comparison",
     title="Every published number beside this run's",
     reads=("surface", "surface_summary", "surface_claims"),
     optional={
@@ -408,7 +404,6 @@ def _with_best(heads: pd.DataFrame, best: pd.DataFrame, kind: str) -> pd.DataFra
 
 
 @table(
-    number="Claims",
     title="The paper's claims on order and thresholds, tested on the run's model",
     reads=("surface", "surface_claims", "clustering_test"),
     optional={

@@ -32,7 +32,6 @@ _FIT_TITLES = {"reused": "SQuAD types", "refitted": "Refitted clusters"}
 
 
 @figure(
-    number="Figure 1",
     title="Typical maps and distance features of each type of head",
     reads=("maps", "head_types"),
     labels=("questions",),
@@ -88,7 +87,6 @@ def _draw_features(axes: Axes, type_heads: pd.DataFrame, colour: str, outer: boo
 
 
 @figure(
-    number="Figure 2",
     title="Heads in the plane by their distance features",
     reads=("head_type_plane", "head_type_agreement", "head_types"),
     labels=("questions",),
@@ -119,7 +117,7 @@ def figure2(head_type_plane: pd.DataFrame, head_type_agreement: pd.DataFrame, he
     return DrawnFigure(drawn, plane, note)
 
 
-@figure(number="Figure 3", title="Types of heads by layer", reads=("head_types",), labels=("questions",))
+@figure(title="Types of heads by layer", reads=("head_types",), labels=("questions",))
 def figure3(head_types: pd.DataFrame) -> DrawnFigure:
     """How many heads of each type every layer has (Guan et al. 2020, Figure 3). The legend gives the share of each type beside
     the published one, of BERT-large fine-tuned on SQuAD. Clusters are named by the assignment with the largest total fit over
@@ -155,12 +153,7 @@ def heads_by_layer(head_types: pd.DataFrame) -> pd.DataFrame:
     return table.assign(share=table["heads"] / table.groupby("layer")["heads"].transform("sum"))
 
 
-@figure(
-    number="Figure 4",
-    title="Types of the same heads in models trained for different tasks",
-    reads=("models",),
-    labels=("compared",),
-)
+@figure(title="Types of the same heads in models trained for different tasks", reads=("models",), labels=("compared",))
 def figure4(models: pd.DataFrame) -> DrawnFigure:
     """The type of every head in models trained for different tasks (Guan et al. 2020, Figure 4). Upper row: nearest type of
     the SQuAD model; lower row: clusters of each model. Above a panel: share of heads with the same type as in the SQuAD model,
@@ -201,9 +194,7 @@ def same_type(table: pd.DataFrame, name: str, fit: str) -> tuple[float, int]:
     return float((reference == compared)[named].mean()), int(named.sum())
 
 
-@figure(
-    number="Figure 5", title="The maps of all heads on one example, framed by type", reads=("map_grid",), labels=("questions",)
-)
+@figure(title="The maps of all heads on one example, framed by type", reads=("map_grid",), labels=("questions",))
 def figure5(map_grid: pd.DataFrame) -> DrawnFigure:
     """The attention maps of all heads on one example, each in a frame of the colour of its type (Guan et al. 2020, Figure 5).
     Rows are query tokens, columns key tokens; maps are reduced to means over blocks of tokens. Each map has its own

@@ -45,12 +45,7 @@ _SCORES_NOTE = (
 )
 
 
-@table(
-    number="Table 1",
-    title="Stability of the types of heads, in every reading of the procedure",
-    reads=("stability",),
-    labels=("compared",),
-)
+@table(title="Stability of the types of heads, in every reading of the procedure", reads=("stability",), labels=("compared",))
 def table1(stability: pd.DataFrame) -> Table:
     """Share of heads that keep their cluster when random halves of the heads, or of the inputs, are clustered (Guan et al.
     2020, Table 1). In all: in every fit of a set, compared with all data ("consistent on all models" in the paper). Pairwise:
@@ -75,7 +70,6 @@ def _number(paper: Any) -> float:
 
 
 @table(
-    number="Table 2",
     title="Answers to questions with the heads of a type pruned or substituted, and random heads as a control",
     reads=("answers.parquet", "head_types", "baselines"),
     settings=("resamples", "seed"),
@@ -111,7 +105,6 @@ def table2(answers: pd.DataFrame, head_types: pd.DataFrame, baselines: pd.DataFr
 
 
 @table(
-    number="Table 3",
     title="Answers to questions without attention within or between sentences, by type of head",
     reads=("answers.parquet", "head_types"),
     settings=("resamples", "seed"),
@@ -212,7 +205,6 @@ def _with_interval(row: pd.Series, name: str) -> str:
 
 
 @table(
-    number="Options",
     title="Agreement of the types of heads across options, seeds and methods",
     reads=("head_type_agreement", "head_types"),
     settings=("fits",),
@@ -252,7 +244,6 @@ def _names(head_types: pd.DataFrame) -> str:
 
 
 @table(
-    number="Claims",
     title="The paper's claims, tested on the run's model",
     reads=("answers.parquet", "head_types"),
     settings=("resamples", "seed"),
@@ -421,7 +412,7 @@ def types_matter(drops: Floats, permuted: Floats) -> Iterator[Claim]:
         )
 
 
-@table(number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",))
+@table(title="Dropped examples, by reason", gathers=("shards_by_corpus",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of inputs kept and dropped in each corpus of the study, by reason. Inputs on questions are windows: a passage
     that is too long for one has several for the same question. Types and features use the first window of each question.
@@ -430,7 +421,6 @@ def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
 
 
 @table(
-    number="Comparison",
     title="Every published number beside this run's",
     reads=("head_types", "table1", "table2", "table3", "baselines"),
     settings=("fits",),

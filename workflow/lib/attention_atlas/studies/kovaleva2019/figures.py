@@ -61,7 +61,6 @@ def digitised(name: str) -> pd.DataFrame:
 
 
 @figure(
-    number="Figure 1",
     title="A map of each class",
     reads=("drawn",),
     labels=("drawn",),
@@ -101,7 +100,6 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    number="Figure 2",
     title="Shares of the classes of maps in every task",
     reads=("changes/classes", "patterns"),
     labels=("tasks",),
@@ -136,7 +134,6 @@ def _bars(axes: Axes, rows: pd.DataFrame, tasks: list[str]) -> None:
 
 
 @figure(
-    number="Figure 3",
     title="Attention between frame targets and core frame elements",
     reads=("frame_heads",),
     settings=("direction", "pairing"),
@@ -169,7 +166,6 @@ def figure3(frame_heads: pd.DataFrame, direction: str, pairing: str) -> DrawnFig
 
 
 @figure(
-    number="Figure 4",
     title="How a frame is annotated",
     reads=("frame_sentence",),
     labels=("frames",),
@@ -247,7 +243,6 @@ def task_grids(
 
 
 @figure(
-    number="Figure 5",
     title="Cosine between maps before and after fine-tuning",
     reads=("changes/cosine",),
     labels=("tasks",),
@@ -271,7 +266,6 @@ def figure5(cosine: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    number="Figure 6",
     title="Attention to [SEP] and [CLS] after fine-tuning",
     reads=("changes/special",),
     labels=("tasks",),
@@ -293,7 +287,6 @@ def figure6(special: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    number="Figure 7",
     title="Attention of [CLS] in the last layer to tokens with a feature",
     reads=("changes/first_row",),
     labels=("tasks", "tagged"),
@@ -315,7 +308,6 @@ def figure7(first_row: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    number="Figure 8",
     title="Change in score when one head is disabled",
     reads=("disabling_heads",),
     labels=("tasks",),
@@ -359,7 +351,6 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    number="Figure 9",
     title="Change in score when a whole layer is disabled",
     reads=("disabling_layers",),
     labels=("tasks",),

@@ -63,7 +63,6 @@ _LINK_WORDS = {
 
 
 @table(
-    number="Table 1",
     title="Tasks without fine-tuning, from random weights, and fine-tuned",
     reads=("scores",),
     labels=("tasks",),
@@ -104,7 +103,6 @@ def _cell(line: pd.Series) -> str:
 
 
 @table(
-    number="Options",
     title="Effect of each open choice on the values of heads",
     reads=("changes/options",),
     optional={"frame_options": ("frames", "frame_options.tsv")},
@@ -128,7 +126,6 @@ def options(frames: Mapping[str, pd.DataFrame]) -> Table:
 
 
 @table(
-    number="Claims",
     title="The paper's claims, tested on the run's models",
     reads=("changes/statistics", "changes/links", "changes/classes", "table1", "table1_gains", "disabling", "disabling_heads"),
     optional={"frame_heads": ("frames", "frame_heads.tsv")},
@@ -141,14 +138,13 @@ def claims(frames: Mapping[str, pd.DataFrame]) -> Table:
     return claims_table(tested_claims(frames))
 
 
-@table(number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",), uses=("frames", "tagged"))
+@table(title="Dropped examples, by reason", gathers=("shards_by_corpus",), uses=("frames", "tagged"))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of examples kept and dropped in each corpus of the study, by reason."""
     return dropped_records(shards_by_corpus)
 
 
 @table(
-    number="Comparison",
     title="Every published number beside this run's",
     reads=(
         "table1",

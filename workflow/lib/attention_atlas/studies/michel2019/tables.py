@@ -36,9 +36,7 @@ PUBLISHED = "published_delta"
 """Column of Tables 1, 2, 3, 5 and 6: the paper's change in score of the same kind, layer (and head), of its own model."""
 
 
-@table(
-    number="Table 1", title="Change in BLEU when one head is masked, with tests", reads=("ablation",), labels=("translation",)
-)
+@table(title="Change in BLEU when one head is masked, with tests", reads=("ablation",), labels=("translation",))
 def table1(ablation: pd.DataFrame) -> Table:
     """Change in BLEU when one head of the translation model is masked: encoder, decoder or encoder-decoder attention (Michel et
     al. 2019, Table 1). * p < 0.01 by paired bootstrap, two-sided; ** p_adjusted < 0.01: adjusted for all heads by the maximum
@@ -78,12 +76,7 @@ def signature() -> str:
     return str(metric.get_signature())
 
 
-@table(
-    number="Table 2",
-    title="Translation with only the best head of a layer",
-    reads=("ablation_best_translation",),
-    labels=("translation",),
-)
+@table(title="Translation with only the best head of a layer", reads=("ablation_best_translation",), labels=("translation",))
 def table2(ablation_best_translation: pd.DataFrame) -> Table:
     """Change in BLEU when all heads of a layer but the best one are masked (Michel et al. 2019, Table 2). The best head is
     selected on the reported examples, as in the paper, and for heldout_delta on one half of the examples and measured on the
@@ -93,7 +86,6 @@ def table2(ablation_best_translation: pd.DataFrame) -> Table:
 
 
 @table(
-    number="Table 3",
     title="Classification with only the best head of a layer",
     reads=("ablation_best_classification",),
     labels=("classification",),
@@ -124,7 +116,7 @@ def _one_head(number: int, rows: pd.DataFrame, selected: str, note: str) -> Tabl
     return Table(frame, [scale, note], page, {PUBLISHED: "paper: delta"}, formats)
 
 
-@table(number="Table 4", title="Speed and size with half of the heads pruned", reads=("timing",), labels=("classification",))
+@table(title="Speed and size with half of the heads pruned", reads=("timing",), labels=("classification",))
 def table4(timing: pd.DataFrame) -> Table:
     """Examples per second and size of a classifier with its least important heads pruned from its weights, at several batch
     sizes (Michel et al. 2019, Table 4). Only times change between runs. paper: on a GTX 1080 Ti.
@@ -151,7 +143,6 @@ def table4(timing: pd.DataFrame) -> Table:
 
 
 @table(
-    number="Table 5",
     title="Translation with one head per layer, selected on another corpus",
     reads=("masked/translation.parquet", "masked/translation_further.parquet"),
     settings=("resamples", "seed"),
@@ -170,7 +161,6 @@ def table5(
 
 
 @table(
-    number="Table 6",
     title="Classification with one head per layer, selected on a separate set",
     reads=("masked/classification.parquet", "masked/classification_further.parquet"),
     settings=("resamples", "seed"),
@@ -206,7 +196,6 @@ def _selected_elsewhere(
 
 
 @table(
-    number="Claims",
     title="The paper's claims, and objections to them, tested on this run's models",
     reads=("statistics", "table1", "table2", "table3", "correlations", "figure3", "figure4"),
     optional={"figure5": ("dynamics", "figure5.tsv"), "training_statistics": ("dynamics", "training_statistics.tsv")},
@@ -423,7 +412,6 @@ def prunable(curve: pd.DataFrame) -> int:
 
 
 @table(
-    number="Dropped",
     title="Dropped examples, by reason",
     gathers=("shards_by_corpus",),
     uses=("translation_test", "classification_selection", "dynamics", "dynamics_importance"),
@@ -434,7 +422,6 @@ def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
 
 
 @table(
-    number="Comparison",
     title="Every published number beside this run's",
     reads=("table1", "table2", "table3", "correlations", "figure3", "figure4", "head_importance"),
     optional={

@@ -37,7 +37,6 @@ _METRICS = {
 
 
 @figure(
-    number="Relative attention",
     title="Attention received by keyphrase words, by head",
     reads=("detection/relative_attention",),
     labels=("documents",),
@@ -109,7 +108,6 @@ def head_ranking(head_ranking: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    number="Logistic regression",
     title="All heads together: coefficients, permutation importance, softmax weights",
     reads=("detection/logistic_regression",),
     labels=("documents",),
@@ -230,7 +228,6 @@ def _by_number(axes: Iterable[Axes], cumulative: pd.DataFrame) -> int:
 
 
 @figure(
-    number="Baselines",
     title="Attention compared with other keyphrase extractors",
     reads=("extraction/baselines",),
     labels=("test",),

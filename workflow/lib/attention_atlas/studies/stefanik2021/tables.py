@@ -24,7 +24,6 @@ _F1 = {"token_f1": "token F1", "phrase_f1": "phrase F1"}
 
 
 @table(
-    number="Claims",
     title="What the slides say or suggest, tested on this run",
     reads=(
         "detection/relative_attention",
@@ -163,7 +162,6 @@ def _attention(table: pd.DataFrame) -> Claim:
 
 
 @table(
-    number="Comparison",
     title="Every published number beside this run's",
     reads=("detection/head_ranking", "removal_tables/fine_tuning", "extraction/baselines"),
     labels=("documents", "tagging"),
@@ -183,7 +181,7 @@ def comparison(
     return value_table(compare(published, measure(published, frames, labels)))
 
 
-@table(number="Dropped", title="Dropped documents, by reason", gathers=("shards_by_corpus",), needs=("documents",))
+@table(title="Dropped documents, by reason", gathers=("shards_by_corpus",), needs=("documents",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of documents kept and dropped in each corpus of the study, by reason."""
     return dropped_records(shards_by_corpus)

@@ -50,12 +50,7 @@ PUBLISHED_TARGETS = {
 """Targets of each training and development set (corrected by the authors: nyu-mll/jiant-v1-legacy, probing/README.md)."""
 
 
-@table(
-    number="Controls",
-    title="F1 of each task on layer 0 and on all layers, with controls",
-    reads=("summary/ends",),
-    labels=("tasks",),
-)
+@table(title="F1 of each task on layer 0 and on all layers, with controls", reads=("summary/ends",), labels=("tasks",))
 def controls(summary_ends: pd.DataFrame) -> Table:
     """F1 of probes on the input of the first layer and on all layers, mean over seeds; beside it, of a model with random
     layers, a control task, shuffled labels, the best constant answer, and an equal number of steps. Intervals: bootstrap over
@@ -76,12 +71,7 @@ def controls(summary_ends: pd.DataFrame) -> Table:
     return Table(summary_ends, notes, page, formats=formats)
 
 
-@table(
-    number="Options",
-    title="Effect of options: layer 0, running maximum, equal steps",
-    reads=("summary/options",),
-    labels=("tasks",),
-)
+@table(title="Effect of options: layer 0, running maximum, equal steps", reads=("summary/options",), labels=("tasks",))
 def options(summary_options: pd.DataFrame) -> Table:
     """The result under each option of the method (Tenney et al. 2019): layer 0 as the input of the first layer, or as the words
     alone, as in the published code; gains as measured, or of the best score so far; early stopping, or the same number of steps
@@ -93,7 +83,6 @@ def options(summary_options: pd.DataFrame) -> Table:
 
 
 @table(
-    number="Claims",
     title="The paper's claims, and objections to them, tested on this run's model",
     reads=("summary/tasks", "summary/ends", "summary/mixing_weights", "summary/resamples.parquet"),
     labels=("tasks",),
@@ -113,7 +102,6 @@ def claims(
 
 
 @table(
-    number="Comparison",
     title="Every published number beside this run's",
     reads=("summary/tasks", "summary/layers", "summary/ends", "summary/options", "summary/mixing_weights"),
     gathers=("second_model",),
@@ -196,7 +184,7 @@ def recipe_differences(task: str, recipe: Mapping[str, Any]) -> list[str]:
     return [f"{name} {ours} (published {theirs})" for name, (ours, theirs) in pairs.items()]
 
 
-@table(number="Dropped", title="Dropped sentences, by reason", gathers=("shards_by_corpus",))
+@table(title="Dropped sentences, by reason", gathers=("shards_by_corpus",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of sentences kept and dropped in each corpus of the study of Tenney et al. (2019), by reason."""
     return dropped_records(shards_by_corpus)
