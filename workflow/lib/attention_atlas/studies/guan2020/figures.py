@@ -123,8 +123,8 @@ def figure3(head_types: pd.DataFrame) -> DrawnFigure:
     the published one, of BERT-large fine-tuned on SQuAD. Clusters are named by the assignment with the largest total fit over
     all 24 namings; one that does not fit its name is unnamed.
     """
-    names, by_layer = shown_types(head_types["type"]), heads_by_layer(head_types)
-    counts = by_layer.pivot(index="layer", columns="type", values="heads")[list(names)]
+    names = shown_types(head_types["type"])
+    counts = pd.crosstab(head_types["layer"], head_types["type"]).reindex(columns=list(names), fill_value=0)
     published = rows_of_column("guan2020", "quantities", "value").drop_duplicates("quantity").set_index("quantity")["value"]
     tidy = counts.melt(ignore_index=False, var_name="type", value_name="heads").reset_index()
     drawn, grid = page_figure(1, 1, style.PAGE if len(counts) > 12 else 5.2, 2.6)
@@ -142,15 +142,9 @@ def figure3(head_types: pd.DataFrame) -> DrawnFigure:
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     drawn.legend(handles=handles, loc="outside lower center", ncols=2)
     note = f"n = {head_types['n'].iloc[0]} questions, {int(counts.to_numpy().sum())} heads"
+    by_layer = counts.rename_axis(columns="type").stack().rename("heads").reset_index()
+    by_layer["share"] = by_layer["heads"] / by_layer.groupby("layer")["heads"].transform("sum")
     return DrawnFigure(drawn, by_layer, note)
-
-
-def heads_by_layer(head_types: pd.DataFrame) -> pd.DataFrame:
-    """Heads of each type in each layer: layer, type, heads, share."""
-    counts = pd.crosstab(head_types["layer"], head_types["type"])
-    counts = counts.reindex(columns=pd.Index(shown_types(head_types["type"]), name="type"), fill_value=0)
-    table = counts.stack().rename("heads").reset_index()
-    return table.assign(share=table["heads"] / table.groupby("layer")["heads"].transform("sum"))
 
 
 @figure(title="Types of the same heads in models trained for different tasks", reads=("models",), labels=("compared",))

@@ -215,15 +215,12 @@ def _models(removals: Removals) -> dict[str, int]:
     places = {"whole": removals.places(order="one", split="test", count=0)}
     selections = ("pruned", "worst_to_best", "development"), ("pruned_on_test", "worst_to_best_on_test", "test")
     for model, order, split in selections:
-        places[model] = removals.places(order=order, split="test", count=best_count(removals, order, split))
+        chosen = removals.places(order=order, split=split)
+        # With the best token F1; the smallest number of heads if several tie.
+        count = int(removals.sets["count"][chosen[percent(removals.parts("token_f1", chosen)).argmax()]])
+        places[model] = removals.places(order=order, split="test", count=count)
     places["without_heads"] = removals.places(order="worst_to_best", split="test")[-1:]
     return {model: int(place) for model, (place,) in places.items()}
-
-
-def best_count(removals: Removals, order: str, split: str) -> int:
-    """The number of heads removed in an order where token F1 on a split is best; the smallest one if several tie."""
-    places = removals.places(order=order, split=split)
-    return int(removals.sets["count"][places[percent(removals.parts("token_f1", places)).argmax()]])
 
 
 def _with_mean(by_seed: Iterable[Floats]) -> list[Floats]:
