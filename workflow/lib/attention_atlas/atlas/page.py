@@ -218,7 +218,6 @@ def _plain(value: Any, digits: int = _DIGITS) -> Any:
     part_of="measures",
     reads=("heads", "measures", "measures_long", "matches"),
     gathers=("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables"),
-    settings=("shown_sentences", "shapes"),
     labels=("sentences",),
     resources=("atlas/page.html", "atlas/page.css", "atlas/page.js", "atlas/relations.tsv"),
     megabytes=2000,

@@ -170,14 +170,7 @@ def measures(heads: pd.DataFrame, measures: pd.DataFrame) -> Table:
     return Table(measures, notes, formats={"heads": "d", "n": "d", "inside_null": "d"}, layout=Layout("group"))
 
 
-@table(
-    title="Findings across papers",
-    part_of="correlations",
-    reads=("heads", "measures"),
-    settings=("resamples", "shuffles", "seed"),
-    megabytes=2000,
-    minutes=30,
-)
+@table(title="Findings across papers", part_of="correlations", reads=("heads", "measures"), megabytes=2000, minutes=30)
 def findings(heads: pd.DataFrame, measures: pd.DataFrame, resamples: int, shuffles: int, seed: int) -> Table:
     """Statements of one study about heads, tested on measures of another study of the same heads: over all heads (value), and
     among heads of one layer (within_layers), since depth alone can make the value large.

@@ -44,7 +44,6 @@ _GENERATED = "A demonstration on generated text with a small model: it shows tha
     number="Summary",
     title="Verdicts by study",
     reads=("comparison", "claims"),
-    settings=("generated",),
     files=("comparison.tsv", "comparison.html", "claims.tsv", "claims.html"),
 )
 def scoreboard(comparison: pd.DataFrame, claims: pd.DataFrame, generated: bool) -> Table:
@@ -61,19 +60,14 @@ def scoreboard(comparison: pd.DataFrame, claims: pd.DataFrame, generated: bool) 
     return Table(summary_rows(comparison, claims), notes, formats=formats, layout=Layout(folded=("obstacles",)))
 
 
-@table(
-    title="Published values of all studies and this run",
-    part_of="scoreboard",
-    gathers=("comparisons",),
-    settings=("generated",),
-)
+@table(title="Published values of all studies and this run", part_of="scoreboard", gathers=("comparisons",))
 def comparison(comparisons: Mapping[str, pd.DataFrame], generated: bool) -> Table:
     """Every published value of all studies beside this run's."""
     page = value_table(_joint(comparisons, list(COLUMNS)))
     return replace(page, notes=[_compared(generated), *page.notes])
 
 
-@table(title="Claims of all studies and this run", part_of="scoreboard", gathers=("claims_of",), settings=("generated",))
+@table(title="Claims of all studies and this run", part_of="scoreboard", gathers=("claims_of",))
 def claims(claims_of: Mapping[str, pd.DataFrame], generated: bool) -> Table:
     """Every claim of all studies, tested on this run."""
     page = shown_claims(_joint(claims_of, CLAIMS[1:]))
@@ -110,13 +104,7 @@ def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
-@page(
-    title="All tables and figures",
-    reads=("scoreboard",),
-    gathers=("built", "cards"),
-    settings=("entries", "first_pages", "generated"),
-    resources=("tables/index.html",),
-)
+@page(title="All tables and figures", reads=("scoreboard",), gathers=("built", "cards"), resources=("tables/index.html",))
 def index(
     scoreboard: pd.DataFrame,
     built: Mapping[str, str],

@@ -72,7 +72,6 @@ def _number(paper: Any) -> float:
 @table(
     title="Answers to questions with the heads of a type pruned or substituted, and random heads as a control",
     reads=("answers.parquet", "head_types", "baselines"),
-    settings=("resamples", "seed"),
     labels=("questions",),
     files=("baselines.tsv",),
     megabytes=2000,
@@ -107,7 +106,6 @@ def table2(answers: pd.DataFrame, head_types: pd.DataFrame, baselines: pd.DataFr
 @table(
     title="Answers to questions without attention within or between sentences, by type of head",
     reads=("answers.parquet", "head_types"),
-    settings=("resamples", "seed"),
     labels=("questions",),
     megabytes=2000,
     minutes=20,
@@ -207,7 +205,6 @@ def _with_interval(row: pd.Series, name: str) -> str:
 @table(
     title="Agreement of the types of heads across options, seeds and methods",
     reads=("head_type_agreement", "head_types"),
-    settings=("fits",),
     labels=("questions",),
 )
 def options(head_type_agreement: pd.DataFrame, head_types: pd.DataFrame, fits: int) -> Table:
@@ -246,7 +243,6 @@ def _names(head_types: pd.DataFrame) -> str:
 @table(
     title="The paper's claims, tested on the run's model",
     reads=("answers.parquet", "head_types"),
-    settings=("resamples", "seed"),
     labels=("questions",),
     resources=("published/fixed_claims.tsv",),
     megabytes=2000,
@@ -423,7 +419,6 @@ def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
 @table(
     title="Every published number beside this run's",
     reads=("head_types", "table1", "table2", "table3", "baselines"),
-    settings=("fits",),
     labels=("questions",),
 )
 def comparison(frames: Mapping[str, pd.DataFrame], fits: int, labels: Mapping[str, RunLabel]) -> Table:

@@ -136,7 +136,6 @@ def _bars(axes: Axes, rows: pd.DataFrame, tasks: list[str]) -> None:
 @figure(
     title="Attention between frame targets and core frame elements",
     reads=("frame_heads",),
-    settings=("direction", "pairing"),
     labels=("frames",),
     needs=("frames",),
     resources=("published/digitised/fig3_framenet.csv",),

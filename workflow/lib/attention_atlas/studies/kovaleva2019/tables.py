@@ -162,7 +162,6 @@ def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
         "changes/statistics",
     ),
     optional={"frame_heads": ("frames", "frame_heads.tsv")},
-    settings=("recipe",),
     labels=("tasks", "frames"),
     uses=("frames", "tagged"),
     megabytes=2000,

@@ -145,7 +145,6 @@ def table4(timing: pd.DataFrame) -> Table:
 @table(
     title="Translation with one head per layer, selected on another corpus",
     reads=("masked/translation.parquet", "masked/translation_further.parquet"),
-    settings=("resamples", "seed"),
     labels=("translation_test", "translation"),
     needs=("translation", "translation_other", "translation_test"),
     megabytes=2000,
@@ -163,7 +162,6 @@ def table5(
 @table(
     title="Classification with one head per layer, selected on a separate set",
     reads=("masked/classification.parquet", "masked/classification_further.parquet"),
-    settings=("resamples", "seed"),
     labels=("classification", "classification_selection"),
     needs=("classification", "classification_other", "classification_selection"),
     megabytes=2000,
@@ -199,7 +197,6 @@ def _selected_elsewhere(
     title="The paper's claims, and objections to them, tested on this run's models",
     reads=("statistics", "table1", "table2", "table3", "correlations", "figure3", "figure4"),
     optional={"figure5": ("dynamics", "figure5.tsv"), "training_statistics": ("dynamics", "training_statistics.tsv")},
-    settings=("importance",),
     labels=("translation", "classification"),
     uses=("translation_test", "classification_selection", "dynamics", "dynamics_importance"),
     resources=("published/fixed_claims.tsv",),

@@ -105,7 +105,6 @@ def claims(
     title="Every published number beside this run's",
     reads=("summary/tasks", "summary/layers", "summary/ends", "summary/options", "summary/mixing_weights"),
     gathers=("second_model",),
-    settings=("training", "tasks", "max_targets"),
     labels=("compared",),
 )
 def comparison(
