@@ -76,7 +76,7 @@ class Study:
     id: str  # name in paths, targets and settings
     order: int  # place among the studies in tables and pages
     title: str  # what the report calls it
-    description: str  # of its settings
+    description: str = ""  # of its settings; default: the title
     paper: Paper | None = None  # that its pages link to
     roles: Mapping[str, Role] = field(default_factory=dict)  # keys of its settings that name a corpus
     artifacts: tuple[Artifact, ...] = ()
@@ -136,7 +136,7 @@ class Study:
         return {
             "type": "object",
             "additionalProperties": False,
-            "description": self.description,
+            "description": self.description or self.title,
             "required": required,
             "properties": {**roles, **written.get("properties", {})},
         }
