@@ -31,7 +31,7 @@ from attention_atlas.atlas.correlations import (
 from attention_atlas.atlas.measures import takes_few_values
 from attention_atlas.figures.style import BLACK, DIVERGING, PAGE, SMALLEST, TALLEST, DrawnFigure, page_figure, plain
 from attention_atlas.io.html_tables import Layout, Table
-from attention_atlas.published.compare import UNDECIDED, claim_verdict
+from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from attention_atlas.stats.intervals import Floats, percentile_interval
 from attention_atlas.stats.simultaneous import corrected_p, too_few_draws
 from attention_atlas.workflow.shown import figure, table
@@ -231,7 +231,7 @@ def within_verdict(within: float, p: float, sign: int) -> str:
 
     If two measures are independent given the layer, it is `holds` with a probability of at most `LEVEL` / 2.
     """
-    return claim_verdict(within * sign > 0) if p < LEVEL else UNDECIDED
+    return (HOLDS if within * sign > 0 else DOES_NOT_HOLD) if p < LEVEL else UNDECIDED
 
 
 def _tested(question: Question, complete: pd.DataFrame, draws: Draws) -> tuple[tuple[float, float, float], float, Floats]:

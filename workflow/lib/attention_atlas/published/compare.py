@@ -119,12 +119,6 @@ def as_text(value: Any) -> str | None:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def verdict_counts(frame: pd.DataFrame) -> str:
-    """How many values have each verdict, in words."""
-    verdicts = frame["verdict"].value_counts()
-    return f"{len(frame)} published values: {', '.join(f'{verdicts[name]} {name}' for name in VERDICTS if name in verdicts)}."
-
-
 def value_table(frame: pd.DataFrame, notes: Sequence[str] = ()) -> Table:
     """Published values beside ours (`COLUMNS`), their verdicts counted; grouped by place in the paper (and study, if there)."""
     with_study = "study" in frame
@@ -134,7 +128,10 @@ def value_table(frame: pd.DataFrame, notes: Sequence[str] = ()) -> Table:
     place_name = "study and place" if with_study else "place in the paper"
     names = {"ours": "this run", "interval": "95 % interval", "place": place_name}
     layout = Layout("place", {"verdict": COLOURS}, ("why", "published", "ours"))
-    return Table(frame, [verdict_counts(frame), *notes], page[columns], names, {"n": "d"}, layout)
+    verdicts = frame["verdict"].value_counts()
+    counts = ", ".join(f"{verdicts[name]} {name}" for name in VERDICTS if name in verdicts)
+    notes = [f"{len(frame)} published values: {counts}.", *notes]
+    return Table(frame, notes, page[columns], names, {"n": "d"}, layout)
 
 
 def intervals(frame: pd.DataFrame) -> list[str | None]:
@@ -157,7 +154,6 @@ VERDICT_NOTE = (
     "the one that decides it; “this run” has them all. Source “added”: controls and claims of others, which the paper does not "
     "make; they come last and are not counted as claims of the papers."
 )
-CLAIM_LIST = "published/fixed_claims.tsv"
 BEFORE_RESULTS, REWORDED, TEST_CHANGED, LATER = "fixed before results", "wording changed", "test changed", "added later"
 GROUPS = {"Fixed in advance": (BEFORE_RESULTS, REWORDED), "Test changed later": (TEST_CHANGED,), "Added later": (LATER,)}
 FIXED_NOTE = (
@@ -205,14 +201,8 @@ class Claim:
     @property
     def verdict(self) -> str:
         """`holds`, `does not hold`, `undecided`, or `not tested` where there is no interval."""
-        return claim_verdict(self.holds) if self.is_tested else NOT_TESTED
-
-
-def claim_verdict(holds: bool | None) -> str:
-    """The verdict on a claim that is tested; None where the run does not decide it."""
-    if holds is None:
-        return UNDECIDED
-    return HOLDS if holds else DOES_NOT_HOLD
+        verdicts = {True: HOLDS, False: DOES_NOT_HOLD, None: UNDECIDED}
+        return verdicts[self.holds] if self.is_tested else NOT_TESTED
 
 
 def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
@@ -235,7 +225,7 @@ def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
 @functools.cache
 def listed() -> dict[str, dict[Any, str]]:
     """The claims listed before any result on real text was known, and what was changed in them later, by `key`."""
-    rows = pd.read_csv(RESOURCES / CLAIM_LIST, sep="\t", dtype=str, keep_default_na=False).to_dict("records")
+    rows = pd.read_csv(RESOURCES / "published/fixed_claims.tsv", sep="\t", dtype=str, keep_default_na=False).to_dict("records")
     return {key(row["claim"]): row for row in rows}
 
 
