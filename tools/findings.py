@@ -13,7 +13,7 @@ import yaml
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import read_table
-from attention_atlas.published.fixed import GROUPS
+from attention_atlas.published.compare import GROUPS
 
 PAGES = Path(__file__).parent / "pages"
 

@@ -25,8 +25,7 @@ import yaml  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
-from attention_atlas.published.compare import COVERED, DIFFERS, MATCH, VERDICT_NOTE  # noqa: E402
-from attention_atlas.published.fixed import FIXED_NOTE, totals  # noqa: E402
+from attention_atlas.published.compare import COVERED, DIFFERS, FIXED_NOTE, MATCH, VERDICT_NOTE, totals  # noqa: E402
 from attention_atlas.workflow.artifacts import ListedArtifact, listed_artifacts, made_with  # noqa: E402
 from attention_atlas.workflow.config import resolve  # noqa: E402
 from attention_atlas.workflow.paths import Config  # noqa: E402

@@ -25,8 +25,7 @@ import yaml  # noqa: E402
 from attention_atlas.errors import AtlasError  # noqa: E402
 from attention_atlas.io.files import write_text  # noqa: E402
 from attention_atlas.io.tables import read_table  # noqa: E402
-from attention_atlas.published.compare import VERDICT_NOTE  # noqa: E402
-from attention_atlas.published.fixed import FIXED_NOTE, fixed_page, totals  # noqa: E402
+from attention_atlas.published.compare import FIXED_NOTE, VERDICT_NOTE, claim_page, totals  # noqa: E402
 from attention_atlas.scoreboard.tables import CLAIMS, SUMMARY, VERDICT_COLUMNS  # noqa: E402
 from attention_atlas.workflow.artifacts import made_with  # noqa: E402
 from attention_atlas.workflow.config import read_configuration  # noqa: E402
@@ -132,7 +131,7 @@ def value_counts(summary: pd.DataFrame) -> str:
 
 def claims_table(claims: pd.DataFrame) -> str:
     """Claims with statistic, threshold and interval, as Markdown."""
-    return frame_table(fixed_page(claims).rename(columns={"threshold": "holds if", "level": "coverage"}))
+    return frame_table(claim_page(claims).rename(columns={"threshold": "holds if", "level": "coverage"}))
 
 
 def main() -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from attention_atlas.workflow.config import read_configuration, resolve
-from attention_atlas.workflow.study import artifacts, studies, study
+from attention_atlas.workflow.study import artifacts, studies
 from tools.markdown import markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +36,7 @@ def studies_table() -> str:
 
 def roles_table(study_id: str) -> str:
     """The corpora that a study reads, by role."""
-    roles = study(study_id).roles
+    roles = studies()[study_id].roles
     rows = (
         [f"`{key}`", f"`{role.reader}`", role.use.rstrip("."), "yes" if role.required else "no"] for key, role in roles.items()
     )
@@ -47,7 +47,7 @@ def artefact_sections(study_id: str, docs: Path, published: str, to_root: str) -
     """The artefacts of a study: what they show, their targets, and the tables and figures of the run that is published in the
     folder `published` of `docs` (`tools/publish.py`).
     """
-    declared, page = study(study_id), docs / published / f"{study_id}.md"
+    declared, page = studies()[study_id], docs / published / f"{study_id}.md"
     text = page.read_text(encoding="utf-8") if page.is_file() else ""
     _, *parts = re.split(r"^## .*\{: #([\w-]+) \}$", re.sub(r"\]\((?!http|#)", f"]({to_root}{published}/", text), flags=re.M)
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
@@ -61,7 +61,7 @@ def artefact_sections(study_id: str, docs: Path, published: str, to_root: str) -
 
 def errata(study_id: str) -> str:
     """The errata of the paper of a study, from the page of all."""
-    author, *_ = study(study_id).title.replace(":", "").split()
+    author, *_ = studies()[study_id].title.replace(":", "").split()
     text = (ROOT / "docs/errata.md").read_text(encoding="utf-8")
     return next(part.partition("\n")[2] for part in text.split("\n## ") if part.startswith(author))
 

@@ -5,10 +5,10 @@ import pytest
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.tables import write_table
-from attention_atlas.published.fixed import COLUMNS, LATER
+from attention_atlas.published.compare import CLAIM_COLUMNS, LATER
 from tools.findings import claim_rows, findings_page, numbers, sentences
 
-NAMES = ["study", *COLUMNS]
+NAMES = ["study", *CLAIM_COLUMNS]
 
 
 def claim(statement, verdict="holds", side="above", value=2.0, low=1.0, high=3.0, threshold=0.0):

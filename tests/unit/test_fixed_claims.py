@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from rules_text import ROOT
 
-from attention_atlas.published.fixed import BEFORE_RESULTS, LATER, REWORDED, TEST_CHANGED, fixed, key, listed, totals
+from attention_atlas.published.compare import BEFORE_RESULTS, LATER, REWORDED, TEST_CHANGED, fixed, key, listed, totals
 
 LISTED = ROOT / "docs/results/claims-before-the-run.tsv"
 PARTS = r"\b(dobj|det|pobj|poss|Decoder attention|Encoder attention|run_bertology|fairseq)\b|[\d.]+"

@@ -104,7 +104,7 @@ def test_copying_reads_the_unembedding_of_the_checkpoint_and_needs_it(tmp_path):
     scores = scores_of(saved_model(whole, tmp_path), inputs)["ov_copying"][0]
     product = whole.gpt_neox.embed_in.weight.T @ whole.get_output_embeddings().weight
     install(whole)
-    expected = [copying_scores(layer.value, layer.output, product) for layer in value_outputs(whole.gpt_neox)]
+    expected = [copying_scores(*layer, product) for layer in value_outputs(whole.gpt_neox)]
     np.testing.assert_allclose(scores, torch.stack(expected), atol=1e-5)
     assert np.isnan(scores_of(saved_model(whole.base_model, tmp_path), inputs)["ov_copying"]).all()
 

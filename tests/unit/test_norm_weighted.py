@@ -77,7 +77,7 @@ def test_norms_and_copying_are_those_of_the_layers_of_each_head_alone(name, monk
         embedding, unembedding = torch.randn(2, 30, 64)
         for layer, weights in enumerate(value_outputs(model)):
             values = read[layer](embedding) - read[layer](torch.zeros_like(embedding))
-            fast = copying_scores(weights.value, weights.output, embedding.T @ unembedding)
+            fast = copying_scores(*weights, embedding.T @ unembedding)
             for head in range(4):
                 eigenvalues = np.linalg.eigvals((alone(layer, head, values) @ unembedding.T).double())
                 assert fast[head].item() == pytest.approx(eigenvalues.real.sum() / np.abs(eigenvalues).sum(), abs=1e-3)

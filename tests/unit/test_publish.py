@@ -8,12 +8,11 @@ from small_config import SHIPPED, changed, give_model
 
 from attention_atlas.io.files import write_text
 from attention_atlas.io.tables import write_table
-from attention_atlas.published.compare import COLUMNS
-from attention_atlas.published.fixed import COLUMNS as CLAIM_COLUMNS
+from attention_atlas.published.compare import CLAIM_COLUMNS, COLUMNS
 from attention_atlas.scoreboard.tables import summary_rows
 from attention_atlas.workflow.artifacts import listed_artifacts
 from attention_atlas.workflow.config import resolve
-from attention_atlas.workflow.study import study
+from attention_atlas.workflow.study import studies
 from tools import publish
 from tools.publish import may_be_passed_on, text_corpora
 
@@ -32,7 +31,7 @@ def built(folder, licence=""):
     config["corpora"]["pairs"]["licence"] = licence
     config["models"]["tiny"]["source"]["path"] = str(folder / "tiny")
     give_model(folder, config["models"]["tiny"])
-    results, clark = folder / "results" / "one", study("clark2019")
+    results, clark = folder / "results" / "one", studies()["clark2019"]
     for artifact in clark.artifacts:
         for name in artifact.files:
             path = folder / clark.path(name, "one")

@@ -54,13 +54,13 @@ from attention_atlas.workflow.shown import table
 SHARE = ".1%"
 
 
-@table(id="table1", number="Table 1", title="Attention by distance", reads=("offsets",), settings=("farthest",))
+@table(title="Attention by distance", reads=("offsets",))
 def table1(offsets: pd.DataFrame, farthest: int) -> Table:
     """Mean attention at each distance."""
     return Table(offsets, [_note(farthest)], formats={"share": SHARE})
 
 
-@table(id="table2", number="Table 2", title="The nearest", reads=("offsets",))
+@table(title="The nearest", reads=("offsets",))
 def table2(offsets: pd.DataFrame) -> Table:
     """The token itself."""
     return Table(offsets[:1])
@@ -106,10 +106,10 @@ def test_an_edit_reruns_what_it_can_change(tmp_path, old, new, changed):
 
 
 def test_a_digest_of_no_function_and_a_mark_that_does_not_fit_are_errors(tmp_path):
-    library = write_study(tmp_path, tables=SHOWN.replace('settings=("farthest",)', "settings=()"))
+    library = write_study(tmp_path, tables=SHOWN.replace('reads=("offsets",)', 'reads=("distances",)'))
     with pytest.raises(AtlasError, match="there is no function table9"):
         script_digest("run.py", modules=("attention_atlas.studies.toy2020.tables:table9",), library=library)
-    with pytest.raises(TypeError, match=r"toy2020.tables:table1: its parameters must be offsets$"):
+    with pytest.raises(TypeError, match=r"toy2020.tables:table1 has no parameter distances$"):
         shown("toy2020", library / "attention_atlas" / "studies")
 
 
@@ -141,7 +141,7 @@ def test_the_job_of_a_table_reads_calls_and_writes(toy):
 
 
 def test_what_a_run_lacks_is_not_passed_and_frames_and_limits_are_by_name(tmp_path, monkeypatch):
-    @marked(id="joined", number="", title="", reads=("offsets",), optional={"random": ("model", "random.tsv")})
+    @marked(title="", reads=("offsets",), optional={"random": ("model", "random.tsv")})
     def joined(frames: Mapping[str, pd.DataFrame]) -> Table:
         return Table(pd.DataFrame({"name": list(frames)}))
 

@@ -9,9 +9,9 @@ from attention_atlas.workflow import shared_inputs
 from attention_atlas.workflow.artifacts import Targets, built_tables
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.requirements import MISSING, required_for, without_missing
-from attention_atlas.workflow.study import study
+from attention_atlas.workflow.study import studies
 
-CLARK = study("clark2019")
+CLARK = studies()["clark2019"]
 TREES = "corpus trees: nowhere/trees.conllu does not exist."
 
 
@@ -33,7 +33,7 @@ def test_files_of_an_artefact_that_are_missing(without_files):
     assert {title: one.sentence for title, one in missing["table1"].items()} == {"corpus trees": TREES}
     assert (missing["options"], missing["figure2"]) == (missing["table1"], {})
     # So do those that a study reads for every artefact, its models, and what these are trained on.
-    guan, own = study("guan2020"), {"model bert-large-wwm-squad"}
+    guan, own = studies()["guan2020"], {"model bert-large-wwm-squad"}
     training = {f"corpus {task}-{part}" for task in ("mrpc", "mnli") for part in ("train", "dev")} | {"model bert-large-wwm"}
     # Models that are compared can be left out, the study's own cannot.
     for what, expected in (("error", own | training), ("skip", own)):

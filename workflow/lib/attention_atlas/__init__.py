@@ -10,16 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attention_atlas.attention.cache import load, read_attention
-    from attention_atlas.attention.engine import (
-        DECODER_CROSS,
-        DECODER_SELF,
-        ENCODER_SELF,
-        Plan,
-        Site,
-        attention_shape,
-        install,
-        watch,
-    )
+    from attention_atlas.attention.engine import attention_shape, install, watch
+    from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, Site
     from attention_atlas.models.extraction import maps
 
 __version__ = "0.3.0"

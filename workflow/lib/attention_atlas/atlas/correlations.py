@@ -24,11 +24,10 @@ from scipy.stats import rankdata
 from attention_atlas.atlas.head_measures import BREADTH
 from attention_atlas.atlas.measures import by_definition, measure_rows, numeric, read_measures, takes_few_values
 from attention_atlas.errors import AtlasError
-from attention_atlas.stats.intervals import percentile_interval
+from attention_atlas.stats.intervals import Floats, percentile_interval
 from attention_atlas.stats.ranks import pearson, spearman
 from attention_atlas.stats.simultaneous import corrected_p
 
-Floats = npt.NDArray[np.float64]
 CORRELATIONS = ["measure_a", "measure_b", "spearman", "ci_low", "ci_high", "within_layers", "p", "p_holm", "n", "definitional"]
 MATCHES = ["model", "layer", "head", "matched_layer", "matched_head", "distance"]
 AGREEMENT = ["model", "random_weights", "measure", "matched_by", "agreement", "null_low", "null_high", "p", "p_holm", "n"]

@@ -28,7 +28,8 @@ from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from attention_atlas.atlas.head_measures import ONE_SIDED
 from attention_atlas.attention.cache import widened
-from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
+from attention_atlas.attention.engine import install, self_attention
+from attention_atlas.attention.plans import DECODER_SELF
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
@@ -364,7 +365,7 @@ def _copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reason
     try:
         weights = value_outputs(model)
         reason = "" if unembedding is not None else "no output embeddings read what its layers write"
-        if embedding.shape[1] != weights[0].value.shape[-1]:
+        if embedding.shape[1] != weights[0][0].shape[-1]:
             reason = "its embeddings are of another width than its layers"
     except AtlasError as error:
         weights, reason = [], str(error)
@@ -374,7 +375,7 @@ def _copying_of(model: PreTrainedModel, unembedding: torch.Tensor | None, reason
         return np.full(self_attention(model)[1:], np.nan)
     with torch.inference_mode():
         product = embedding.float().T @ unembedding.float()
-        return torch.stack([copying_scores(layer.value, layer.output, product) for layer in weights]).cpu().double().numpy()
+        return torch.stack([copying_scores(*layer, product) for layer in weights]).cpu().double().numpy()
 
 
 def _opened(entry: Mapping[str, Any]) -> tuple[PreTrainedModel, torch.Tensor | None]:

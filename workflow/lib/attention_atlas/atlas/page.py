@@ -49,7 +49,6 @@ def embedded(data: Mapping[str, Any]) -> str:
 
 
 def data_of_page(page: str) -> dict[str, Any]:
-    """The data in the text of a page."""
     text = page.partition('<script type="application/gzip" id="data">')[2].partition("<")[0]
     data: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(text, validate=True)))
     return data
@@ -215,12 +214,10 @@ def _plain(value: Any, digits: int = _DIGITS) -> Any:
 
 
 @page(
-    id="atlas",
     title="The atlas of all heads",
     part_of="measures",
     reads=("heads", "measures", "measures_long", "matches"),
     gathers=("attention", "examples", "dropped", "pairs", "kinds", "relations", "page_tables"),
-    settings=("shown_sentences", "shapes"),
     labels=("sentences",),
     resources=("atlas/page.html", "atlas/page.css", "atlas/page.js", "atlas/relations.tsv"),
     megabytes=2000,

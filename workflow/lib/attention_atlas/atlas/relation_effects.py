@@ -25,7 +25,8 @@ import torch
 
 from attention_atlas.attention.batches import LOSS_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.cache import to_words, unit_starts, widened
-from attention_atlas.attention.engine import DECODER_SELF, Plan, Site, self_attention, watch
+from attention_atlas.attention.engine import self_attention, watch
+from attention_atlas.attention.plans import DECODER_SELF, Plan, Site
 from attention_atlas.attention.prefix import outputs_under
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
@@ -43,7 +44,7 @@ from attention_atlas.models.extraction import each_example
 from attention_atlas.models.head_weights import ValueNorms, norm_weighted, value_norms
 from attention_atlas.models.language_models import HeadFacts, LanguageModel, load_language_model, read_head_facts
 from attention_atlas.models.loading import load_model
-from attention_atlas.stats.intervals import bootstrap_ratio
+from attention_atlas.stats.intervals import Floats, bootstrap_ratio
 from attention_atlas.stats.significance import LEVEL
 from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p, mean_deviations
 
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 _log = logging.getLogger(__name__)
-Floats = npt.NDArray[np.float64]
 RELATION_WEIGHTS = (
     *("layer", "head", "relation", "direction", "n", "norm", "norm_low", "norm_high", "value", "ci_low", "ci_high", "p", "q"),
     *("unit", "units", "note"),

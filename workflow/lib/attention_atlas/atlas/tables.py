@@ -31,12 +31,11 @@ from attention_atlas.atlas.correlations import (
 from attention_atlas.atlas.measures import takes_few_values
 from attention_atlas.figures.style import BLACK, DIVERGING, PAGE, SMALLEST, TALLEST, DrawnFigure, page_figure, plain
 from attention_atlas.io.html_tables import Layout, Table
-from attention_atlas.published.compare import UNDECIDED, claim_verdict
-from attention_atlas.stats.intervals import percentile_interval
+from attention_atlas.published.compare import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from attention_atlas.stats.intervals import Floats, percentile_interval
 from attention_atlas.stats.simultaneous import corrected_p, too_few_draws
 from attention_atlas.workflow.shown import figure, table
 
-Floats = npt.NDArray[np.float64]
 _LINE, _ROW = 46, 0.19
 """Characters per line of a title, which has at most two lines; inches per measure."""
 FINDINGS = [
@@ -88,13 +87,11 @@ QUESTIONS = (
 
 
 @figure(
-    id="correlations",
-    number="Correlations",
     title="Rank correlations between measures of heads",
     reads=("correlations", "measures"),
     files=("correlations.tsv", "findings.tsv", "findings.html"),
 )
-def correlation_map(correlations: pd.DataFrame, measures: pd.DataFrame) -> DrawnFigure:
+def correlations(correlations: pd.DataFrame, measures: pd.DataFrame) -> DrawnFigure:
     """Spearman correlations over heads between all measures that can be ranked, similar ones side by side; columns have the
     numbers of the rows. Dot: p < 0.05 after Holm's correction when heads are shuffled within their layers. Cross: related by
     definition (both count the same weights, or rank heads by breadth), not tested. findings.tsv tests findings that link two
@@ -152,8 +149,6 @@ def _similar_side_by_side(values: pd.DataFrame) -> list[str]:
 
 
 @table(
-    id="measures",
-    number="Measures",
     title="All measures of single heads, and a page to browse them",
     reads=("heads", "measures"),
     files=("measures.tsv", "heads.tsv", "measures_long.tsv", "atlas.html"),
@@ -175,22 +170,8 @@ def measures(heads: pd.DataFrame, measures: pd.DataFrame) -> Table:
     return Table(measures, notes, formats={"heads": "d", "n": "d", "inside_null": "d"}, layout=Layout("group"))
 
 
-@table(
-    id="findings",
-    title="Findings across papers",
-    part_of="correlations",
-    reads=("heads", "measures"),
-    settings=("resamples", "shuffles", "seed"),
-    megabytes=2000,
-    minutes=30,
-)
-def findings(
-    heads: pd.DataFrame,
-    measures: pd.DataFrame,
-    resamples: int,
-    shuffles: int,
-    seed: int,
-) -> Table:
+@table(title="Findings across papers", part_of="correlations", reads=("heads", "measures"), megabytes=2000, minutes=30)
+def findings(heads: pd.DataFrame, measures: pd.DataFrame, resamples: int, shuffles: int, seed: int) -> Table:
     """Statements of one study about heads, tested on measures of another study of the same heads: over all heads (value), and
     among heads of one layer (within_layers), since depth alone can make the value large.
     """
@@ -250,7 +231,7 @@ def within_verdict(within: float, p: float, sign: int) -> str:
 
     If two measures are independent given the layer, it is `holds` with a probability of at most `LEVEL` / 2.
     """
-    return claim_verdict(within * sign > 0) if p < LEVEL else UNDECIDED
+    return (HOLDS if within * sign > 0 else DOES_NOT_HOLD) if p < LEVEL else UNDECIDED
 
 
 def _tested(question: Question, complete: pd.DataFrame, draws: Draws) -> tuple[tuple[float, float, float], float, Floats]:

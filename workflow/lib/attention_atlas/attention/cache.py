@@ -83,8 +83,6 @@ def to_words(maps: npt.NDArray[np.floating], word: Sequence[int], mode: str = "m
 
 @dataclass(frozen=True)
 class CachedExample:
-    """The attention of one example."""
-
     record: int  # record, id: position in the corpus (from 0) and name of the example
     id: str
     level: str  # `tokens` or `words`: unit of the rows and columns of the maps

@@ -41,23 +41,6 @@ from attention_atlas.attention.plans import (
 )
 from attention_atlas.errors import AtlasError
 
-__all__ = [
-    "DECODER_CROSS",
-    "DECODER_SELF",
-    "ENCODER_SELF",
-    "NAME",
-    "Observer",
-    "Plan",
-    "Session",
-    "Site",
-    "SiteKind",
-    "attention_layers",
-    "attention_shape",
-    "install",
-    "self_attention",
-    "watch",
-]
-
 NAME = "atlas"  # the name under which the engine is registered as attention implementation
 
 Observer = Callable[[Site, torch.Tensor], None]

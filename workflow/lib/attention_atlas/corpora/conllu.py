@@ -59,8 +59,6 @@ Proposition = tuple[int, tuple[tuple[int, str], ...]]
 
 
 class SentenceBlock(NamedTuple):
-    """One sentence of a file."""
-
     first_line: int  # the file's line number of its first line
     lines: list[bytes]  # comments and token lines, undecoded
     document: str | None = None  # id in the last comment `newdoc`, or the number of that comment; None without one

@@ -307,8 +307,6 @@ def _mean_response(judgements: Mapping[str, Mapping[str, int]]) -> float:
 
 @dataclass(frozen=True)
 class EdgeRecord:
-    """A text and its targets."""
-
     id: str
     words: tuple[str, ...]
     targets: tuple[EdgeTarget, ...]

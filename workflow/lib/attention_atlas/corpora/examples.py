@@ -98,14 +98,12 @@ class Example:
 
 
 def question_of(example: Example) -> QuestionAnnotation:
-    """The question of an example, with its answers."""
     if example.question is None:
         raise AtlasError(f"example {example.id} has no question: use a corpus with reader squad.")
     return example.question
 
 
 def write_examples(path: str | Path, examples: Sequence[Example]) -> None:
-    """Write examples as Parquet, atomically."""
     rows = [asdict(example) | dict(example.layers) for example in examples]
     for row in rows:
         for mention in row["mentions"] or ():

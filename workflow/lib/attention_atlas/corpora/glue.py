@@ -63,8 +63,6 @@ class Tagged(NamedTuple):
 
 
 class Labelled(NamedTuple):
-    """A sentence or a pair."""
-
     id: str  # its row in the file, from 1
     texts: tuple[str, ...]
     label: str  # class, or the number as text

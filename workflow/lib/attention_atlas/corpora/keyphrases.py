@@ -34,8 +34,6 @@ _READ = (".txt", ".key", _ABSTRACT, _UNCONTROLLED)
 
 @dataclass(frozen=True)
 class KeyphraseDocument:
-    """A document."""
-
     id: str
     words: tuple[str, ...]
     tags: tuple[str, ...]  # for each word `BEGIN` or `INSIDE` of a keyphrase, or `OUTSIDE`

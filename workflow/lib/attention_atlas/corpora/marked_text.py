@@ -33,8 +33,6 @@ LONGEST_SENTENCE, LONGEST_ELEMENT = 12, 3
 
 
 class Passage(NamedTuple):
-    """One passage of GAP."""
-
     id: str
     words: tuple[str, ...]
     spaces: tuple[bool, ...]  # whether a space stands before each word
@@ -43,8 +41,6 @@ class Passage(NamedTuple):
 
 
 class FrameSentence(NamedTuple):
-    """A sentence with a frame."""
-
     id: str
     sentence: str  # words separated by spaces
     target: str  # word that evokes the frame

@@ -33,8 +33,6 @@ class Answer(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question on a passage."""
-
     id: str  # its name, or its number in the file, from 1, if it has none
     question: str  # question, context: the texts
     context: str

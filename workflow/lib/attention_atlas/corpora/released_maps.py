@@ -50,8 +50,6 @@ class _Array(list[Any]):
 
 
 class Released(NamedTuple):
-    """One text of a file."""
-
     number: int  # in the file, from 1
     tokens: tuple[str, ...]
     words: tuple[str, ...]  # empty if the maps are over word pieces

@@ -134,7 +134,6 @@ class Draft:
 
 
 def restructure(draft: Draft) -> None:
-    """Rebuild all constructions of `draft`."""
     _fixed_phrases(draft)
     _flat_names(draft)
     _dates(draft)

@@ -33,8 +33,6 @@ _HEADING = re.compile(r"=( =)* .* (= )*=")
 
 @dataclass(frozen=True)
 class TextDocument:
-    """A document."""
-
     paragraphs: tuple[tuple[str, ...], ...]  # each a tuple of sentences
     closed: bool  # whether a blank line (or title) follows it
     number: int = field(default=1, compare=False)  # its number in the file, from 1

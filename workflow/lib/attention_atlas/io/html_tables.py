@@ -33,8 +33,6 @@ _FOLDED_FROM = 90  # number of characters above which a text is folded; its firs
 
 @dataclass(frozen=True)
 class Layout:
-    """Layout of the columns of a page."""
-
     group: str = ""  # column that defines collapsible groups, in the order in which its values first appear; empty for none
     # column of words -> colour of each word: `GOOD`, `BAD`, `OPEN` or `NONE`
     marks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -43,8 +41,6 @@ class Layout:
 
 @dataclass(frozen=True)
 class Table:
-    """A table with its page."""
-
     frame: pd.DataFrame  # the numbers, written as TSV
     notes: Sequence[str] = ()  # paragraphs above the table, below the caption
     page: pd.DataFrame | None = None  # the columns of the page, with empty cells for missing values; default: the numbers

@@ -16,11 +16,8 @@ Item = TypeVar("Item")
 _log = logging.getLogger(__name__)
 
 
-def progress(items: Iterable[Item], total: int | None = None, label: str = "", every_s: float = 30.0) -> Iterator[Item]:
-    """Yield `items` and show the progress of the loop.
-
-    `every_s`: seconds between two log lines if standard error is not a terminal.
-    """
+def progress(items: Iterable[Item], total: int | None = None, label: str = "") -> Iterator[Item]:
+    """Yield `items` and show the progress of the loop; if standard error is not a terminal, in the log every 30 seconds."""
     if sys.stderr.isatty():
         yield from tqdm(items, total=total, desc=label)
         return
@@ -30,7 +27,7 @@ def progress(items: Iterable[Item], total: int | None = None, label: str = "", e
     for done, item in enumerate(items, start=1):
         yield item
         now = time.monotonic()
-        if now - last >= every_s:
+        if now - last >= 30:
             last = now
             share = f" of {total} ({100 * done / total:.0f} %)" if total else ""
             _log.info("%s: %d%s after %.0f s", label, done, share, now - start)
@@ -55,7 +52,5 @@ def redacted(text: str) -> str:
 
 
 class RedactingFormatter(logging.Formatter):
-    """A formatter that removes tokens from log lines and tracebacks."""
-
     def format(self, record: logging.LogRecord) -> str:
         return redacted(super().format(record))

@@ -36,20 +36,16 @@ class ShardWriter:
         self._stream = stream
         # safetensors does not allow files without tensors; a shard after the end of a corpus has none.
         header, self._starts = _header({tensor_name(record): shape for record, shape in shapes.items()} or {"empty": (0,)})
-        self._missing = dict(shapes)
+        self.missing = dict(shapes)
         stream.write(header)
 
     def write(self, record: int, array: npt.NDArray[np.float16]) -> None:
         """Write the array of a record; its memory can then be reused."""
-        shape = self._missing.pop(record, None)
+        shape = self.missing.pop(record, None)
         if array.shape != shape or array.dtype != np.float16:
             raise ValueError(f"record {record}: expected float16 {shape}, got {array.dtype} {array.shape}")
         self._stream.seek(self._starts[tensor_name(record)])
         self._stream.write(np.ascontiguousarray(array, _HALF).data)
-
-    def check_complete(self) -> None:
-        if self._missing:
-            raise ValueError(f"no array was written for records {sorted(self._missing)}")
 
 
 def cache_facts(card: Mapping[str, Any], corpus: str, level: str, examples: Iterable[Any]) -> dict[str, Any]:
@@ -76,7 +72,8 @@ def new_shard(
         with part.open("wb") as stream:
             writer = ShardWriter(stream, shapes)
             yield writer
-            writer.check_complete()
+            if writer.missing:
+                raise ValueError(f"no array was written for records {sorted(writer.missing)}")
         # Arrays arrive in any order, but a checksum needs file order; the file is still in the page cache.
         described = {"format": FORMAT, **facts}
         described |= {"xxh3_128": _checksum(part, described)}

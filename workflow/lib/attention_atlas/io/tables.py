@@ -14,8 +14,6 @@ from attention_atlas.io.files import whole_file
 
 @dataclass(frozen=True)
 class RunLabel:
-    """Names of a run, its model and its corpus."""
-
     run: str
     model: str
     corpus: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import pandas as pd
 
@@ -13,13 +13,8 @@ from attention_atlas.corpora.records import RECORD
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.tables import read_parquet, read_table
 
-
-class CorpusRecords(NamedTuple):
-    """Records of a corpus: those kept (record, question), those dropped (record, unit, reason, n), and its limit."""
-
-    kept: pd.DataFrame
-    dropped: pd.DataFrame
-    limit: int
+CorpusRecords = tuple[pd.DataFrame, pd.DataFrame, int]
+"""Records of a corpus: those kept (record, question), those dropped (record, unit, reason, n), and its limit."""
 
 
 def read_records(files: tuple[Sequence[str | Path], Sequence[str | Path], int]) -> CorpusRecords:
@@ -32,7 +27,7 @@ def read_records(files: tuple[Sequence[str | Path], Sequence[str | Path], int]) 
     columns = ["record", "unit", "reason", "n"]
     dropped = [pd.DataFrame(columns=columns), *(read_table(path, columns)[columns] for path in dropped_files)]
     joined = [pd.concat([*filter(len, frames)] or frames[:1]) for frames in (kept, dropped)]
-    return CorpusRecords(joined[0], joined[1], limit)
+    return joined[0], joined[1], limit
 
 
 RecordsByCorpus = Mapping[str, Annotated[CorpusRecords, read_records]]

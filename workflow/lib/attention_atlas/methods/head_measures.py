@@ -43,7 +43,7 @@ Select = Callable[["pd.DataFrame"], "pd.DataFrame"]
 PLACE = ["layer", "head"]
 PARTS = ["low", "high", "n", "null_low", "null_high", "q"]
 """The 95 % interval of a value, its number of examples, the central 95 % of its null distribution, and p over all heads."""
-_INTERVAL = ("ci_low", "ci_high")
+INTERVAL = ("ci_low", "ci_high")
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Source:
 
 
 def where(
-    measure: str, value: str = "value", interval: tuple[str, ...] = _INTERVAL, n: str = "n", q: str = "", /, **equal: str
+    measure: str, value: str = "value", interval: tuple[str, ...] = INTERVAL, n: str = "n", q: str = "", /, **equal: str
 ) -> Select:
     """Rows with these values as rows of one measure: names of the columns of its value, interval, n and q."""
     names = {value: "value", **dict(zip(interval, ("low", "high"), strict=False)), n: "n", **({q: "q"} if q else {})}
@@ -142,7 +142,7 @@ def each(names: Mapping[str, str], parts: tuple[str, ...] = ()) -> Select:
 
     def select(table: pd.DataFrame) -> pd.DataFrame:
         rows = table[table["measure"].isin(names)]
-        columns = dict(zip(_INTERVAL, ("low", "high"), strict=True))
-        return rows[["measure", *PLACE, "value", *_INTERVAL, "n", *parts]].replace({"measure": names}).rename(columns=columns)
+        columns = dict(zip(INTERVAL, ("low", "high"), strict=True))
+        return rows[["measure", *PLACE, "value", *INTERVAL, "n", *parts]].replace({"measure": names}).rename(columns=columns)
 
     return select

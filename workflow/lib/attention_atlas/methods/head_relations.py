@@ -19,11 +19,10 @@ from attention_atlas.methods.head_measures import PLACE
 from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units
 from attention_atlas.methods.options import Options
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half, folds_of
-from attention_atlas.stats.intervals import bootstrap_ratio
+from attention_atlas.stats.intervals import Floats, bootstrap_ratio
 from attention_atlas.stats.significance import LEVEL
 from attention_atlas.stats.simultaneous import corrected_p, enough_draws, exchange_p
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
 HEAD_RELATIONS = [
     *("layer", "head", "rank", "relation", "direction", "n", "accuracy", "baseline_offset", "baseline_accuracy", "margin"),

@@ -10,9 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.stats.held_out import Bools, Resampling
-from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level
+from attention_atlas.stats.intervals import Floats, bootstrap_ratio, expanded_level
 
-Floats = npt.NDArray[np.float64]
 DOCUMENTS = "documents"
 UNIT_COLUMNS = ("unit", "units")
 """What an interval resamples, and how many of them: columns beside an interval."""

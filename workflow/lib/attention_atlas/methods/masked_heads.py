@@ -16,8 +16,8 @@ import pandas as pd
 import torch
 
 from attention_atlas.attention.batches import GRADIENT_TOKENS, batch_by_length, model_inputs
-from attention_atlas.attention.engine import Site, attention_shape, watch
-from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, SiteKind
+from attention_atlas.attention.engine import attention_shape, watch
+from attention_atlas.attention.plans import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, Site, SiteKind
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.messages import progress
@@ -36,8 +36,6 @@ UNMASKED: Key = (NONE, "", 0, 0)
 
 
 class Experiment(Protocol):
-    """A model and its task."""
-
     @property
     def name(self) -> str: ...
     @property

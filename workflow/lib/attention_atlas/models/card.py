@@ -38,8 +38,6 @@ def weak_predictor(described: str) -> str:
 
 @dataclass(frozen=True)
 class ModelCard:
-    """Facts about a model."""
-
     name: str
     origin: str  # origin of the weights, in words
     model_type: str  # architecture family in transformers

@@ -14,8 +14,8 @@ import torch
 
 from attention_atlas.attention.batches import EXTRACTION_TOKENS, batch_by_length, model_inputs
 from attention_atlas.attention.cache import CachedExample, to_words, unit_starts
-from attention_atlas.attention.engine import DECODER_SELF, Observer, Site, install, self_attention, watch
-from attention_atlas.attention.plans import SiteKind
+from attention_atlas.attention.engine import Observer, install, self_attention, watch
+from attention_atlas.attention.plans import DECODER_SELF, Site, SiteKind
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import Corpus, Example, ExampleBuilder, read_examples
 from attention_atlas.corpora.records import Dropped

@@ -229,10 +229,9 @@ def _model(
     if dropout is not None:
         settings = configuration(locate(entry)).to_dict()
         options = {name: dropout for name, value in settings.items() if "dropout" in name and isinstance(value, float | int)}
-    if classes is None:
-        return initialised(class_with_head(task), entry, seeded=False, **options)[0]
-    # A single output is trained with the squared error.
-    model, _ = initialised(class_with_head(task), entry, seeded=False, num_labels=len(classes) or 1, **options)
+    if classes is not None:
+        options["num_labels"] = len(classes) or 1  # a single output is trained with the squared error
+    model, _ = initialised(class_with_head(task), entry, seeded=False, **options)
     if classes:
         model.config.id2label = dict(enumerate(classes))
         model.config.label2id = {name: number for number, name in enumerate(classes)}

@@ -8,7 +8,6 @@ and no token and is omitted, as in the source.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +17,8 @@ from torch import nn
 from transformers.pytorch_utils import Conv1D
 
 from attention_atlas.attention.cache import widened
-from attention_atlas.attention.engine import Observer, Site, attention_layers, attention_shape, self_attention, watch
-from attention_atlas.attention.plans import SiteKind
+from attention_atlas.attention.engine import Observer, attention_layers, attention_shape, self_attention, watch
+from attention_atlas.attention.plans import Site, SiteKind
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 
@@ -35,14 +34,6 @@ _NAMES = (
     (("q_lin", "k_lin", "v_lin"), "out_lin"),
     (("q", "k", "v"), "o"),
 )
-
-
-@dataclass(frozen=True)
-class ValueOutput:
-    """Weights by which the heads of a layer read their input and write to the residual stream, without biases."""
-
-    value: torch.Tensor  # [head, size, hidden] W_V: from the input of the layer to the values of a head
-    output: torch.Tensor  # [head, hidden, size] W_O: from the values of a head to the output of the layer
 
 
 def _separate_projections(model: nn.Module, name: str) -> list[nn.Linear]:
@@ -110,12 +101,14 @@ def _projections(model: PreTrainedModel) -> tuple[list[torch.Tensor], list[torch
     return [layer for _, layer in sorted(values.items())], [layer for _, layer in sorted(outputs.items())]
 
 
-def value_outputs(model: PreTrainedModel) -> list[ValueOutput]:
-    """W_V and W_O of every layer, in float32; layers that share weights have the same ones."""
+def value_outputs(model: PreTrainedModel) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """[head, size, hidden] W_V, by which the heads of a layer read its input, and [head, hidden, size] W_O, by which they write
+    to the residual stream: of every layer, in float32, without biases. Layers that share weights have the same ones.
+    """
     values, outputs = _projections(model)
     if [value.shape[::2] + value.shape[1:2] for value in values] != [output.shape for output in outputs]:
         raise AtlasError(f"{type(model).__name__}: its heads do not read and write the residual stream by a linear layer each.")
-    return [ValueOutput(*layer) for layer in zip(values, outputs, strict=True)]
+    return list(zip(values, outputs, strict=True))
 
 
 Norms = npt.NDArray[np.float32]

@@ -18,7 +18,8 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from attention_atlas.attention.batches import batch_by_length, model_inputs
-from attention_atlas.attention.engine import DECODER_SELF, install, self_attention
+from attention_atlas.attention.engine import install, self_attention
+from attention_atlas.attention.plans import DECODER_SELF
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, read_examples
 from attention_atlas.errors import AtlasError, DamagedFile
@@ -36,8 +37,6 @@ CHOSEN, TO_MASK, TO_RANDOM = 0.15, 0.8, 0.1
 
 
 class MaskedExample(NamedTuple):
-    """One example with masked tokens."""
-
     input_ids: npt.NDArray[np.int64]  # [n] input of the model
     targets: npt.NDArray[np.int64]  # [n] the true token where the loss counts
     chosen: npt.NDArray[np.bool_]  # [n] where the loss counts
@@ -73,8 +72,6 @@ _HELD_OUT = 10  # every tenth record is held out from training, to evaluate the 
 
 @dataclass(frozen=True)
 class HeadFacts:
-    """Origin of a masked-LM head and its evaluation."""
-
     origin: str  # "checkpoint", "trained" or "none" (a model without a mask token)
     # texts, positions, steps: examples and masked tokens it was trained on, and optimiser steps; 0 for a checkpoint's head
     texts: int = 0
@@ -187,13 +184,10 @@ def load_masked_model(
 
 
 class HeadFile(NamedTuple):
-    """A masked-LM head on disk, and its facts."""
-
     path: str
     facts: HeadFacts
 
     def load(self, entry: Mapping[str, Any], device: str = "cpu") -> LanguageModel:
-        """The model of a registry entry with this head, see `load_masked_model`."""
         return load_masked_model(entry, self.path, self.facts, device)
 
 

@@ -39,20 +39,16 @@ def load_tagger(entry: Mapping[str, Any]) -> PreTrainedModel:
 
 
 @torch.inference_mode()
-def logits(
-    model: PreTrainedModel, examples: Sequence[Example], pad: int, batch_tokens: int = EXTRACTION_TOKENS
-) -> torch.Tensor:
+def logits(model: PreTrainedModel, examples: Sequence[Example], pad: int) -> torch.Tensor:
     """[example, class] scores of each class in float32, or [example, 1] predicted scores, in the order of the examples."""
-    batches = list(batch_by_length(examples, batch_tokens))
+    batches = list(batch_by_length(examples, EXTRACTION_TOKENS))
     batch_logits = [model(**model_inputs(model, batch, pad)).logits.float().cpu() for batch in batches]
     return torch.cat(batch_logits)[_places(batches, examples)]
 
 
-def logits_under(
-    model: PreTrainedModel, examples: Sequence[Example], plans: Sequence[Plan], pad: int, batch_tokens: int = EXTRACTION_TOKENS
-) -> torch.Tensor:
+def logits_under(model: PreTrainedModel, examples: Sequence[Example], plans: Sequence[Plan], pad: int) -> torch.Tensor:
     """[1 + plan, example, class] scores of the unchanged model and under each plan, in the order of the examples."""
-    batches = list(batch_by_length(examples, batch_tokens))
+    batches = list(batch_by_length(examples, EXTRACTION_TOKENS))
     scores = torch.zeros(1 + len(plans), len(examples), len(classes_of(model)))
     start = 0
     for batch in progress(batches, label="batches of examples"):
@@ -170,7 +166,6 @@ TAGS = (BEGIN, INSIDE, OUTSIDE)  # tags in the order of a model's outputs
 
 
 def gold_tags(example: Example) -> tuple[str, ...]:
-    """The tag of each word."""
     if "tags" not in example.layers:
         raise AtlasError(f"example {example.id} has no tags: use a corpus with reader keyphrases.")
     return example.layers["tags"]
@@ -189,13 +184,11 @@ def tag_numbers(example: Example) -> list[int]:
     return numbers
 
 
-def tags_under(
-    model: PreTrainedModel, examples: Sequence[Example], plans: Sequence[Plan], pad: int, batch_tokens: int = EXTRACTION_TOKENS
-) -> list[list[str]]:
+def tags_under(model: PreTrainedModel, examples: Sequence[Example], plans: Sequence[Plan], pad: int) -> list[list[str]]:
     """[1 + plan][example] tags of the words as one string of letters, for the unchanged model and under each plan."""
     rows = {example.record: row for row, example in enumerate(examples)}
     tags = [[""] * len(examples) for _ in range(1 + len(plans))]
-    for batch in progress(list(batch_by_length(examples, batch_tokens)), label="batches of documents"):
+    for batch in progress(list(batch_by_length(examples, EXTRACTION_TOKENS)), label="batches of documents"):
         inputs = model_inputs(model, batch, pad)
         places = [first_pieces(example) for example in batch]
         for number, output in enumerate(outputs_under(model, inputs, ((plan, None) for plan in plans))):
@@ -217,7 +210,6 @@ _ROOM = 10  # a translation may have twice the tokens of its sentence plus this 
 
 
 def references_of(examples: Sequence[Example]) -> list[str]:
-    """The translation of each example."""
     known = [example.label for example in examples if example.label is not None]
     if len(known) < len(examples):
         raise AtlasError("there are examples without a translation: use a corpus with reader parallel.")

@@ -1,14 +1,17 @@
-"""Published values beside ours, each with a verdict; claims of a paper and their verdicts; and the pages of both."""
+"""Published values beside ours, each with a verdict; claims of a paper, their verdicts, and which were fixed in advance."""
 
 from __future__ import annotations
 
+import functools
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
 
+from attention_atlas.io.files import RESOURCES
 from attention_atlas.io.html_tables import BAD, GOOD, NONE, OPEN, Layout, Table
 from attention_atlas.published.values import Number, Published, half_unit
 from attention_atlas.stats.intervals import LEVEL
@@ -73,7 +76,6 @@ def compare(published: Mapping[str, Published], measured: Mapping[str, Measured]
 
 
 def verdict(entry: Published, ours: Measured) -> str:
-    """One of `VERDICTS`."""
     if ours.value is None:
         return NOT_COMPUTED
     if ours.comparable not in (EXACT, CLOSE):
@@ -117,14 +119,8 @@ def as_text(value: Any) -> str | None:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def verdict_counts(frame: pd.DataFrame) -> str:
-    """How many values have each verdict, in words."""
-    verdicts = frame["verdict"].value_counts()
-    return f"{len(frame)} published values: {', '.join(f'{verdicts[name]} {name}' for name in VERDICTS if name in verdicts)}."
-
-
 def value_table(frame: pd.DataFrame, notes: Sequence[str] = ()) -> Table:
-    """Published values beside ours (`COLUMNS`), grouped by place in the paper (and study, if there is this column)."""
+    """Published values beside ours (`COLUMNS`), their verdicts counted; grouped by place in the paper (and study, if there)."""
     with_study = "study" in frame
     place = frame["study"] + ": " + frame["item"] if with_study else frame["item"]
     page = frame.assign(place=place, interval=intervals(frame))
@@ -132,6 +128,9 @@ def value_table(frame: pd.DataFrame, notes: Sequence[str] = ()) -> Table:
     place_name = "study and place" if with_study else "place in the paper"
     names = {"ours": "this run", "interval": "95 % interval", "place": place_name}
     layout = Layout("place", {"verdict": COLOURS}, ("why", "published", "ours"))
+    verdicts = frame["verdict"].value_counts()
+    counts = ", ".join(f"{verdicts[name]} {name}" for name in VERDICTS if name in verdicts)
+    notes = [f"{len(frame)} published values: {counts}.", *notes]
     return Table(frame, notes, page[columns], names, {"n": "d"}, layout)
 
 
@@ -143,9 +142,9 @@ def intervals(frame: pd.DataFrame) -> list[str | None]:
 
 # --- claims -------------------------------------------------------------------------------------------------------------
 
-CLAIM_COLUMNS = tuple("claim ours verdict statistic value side threshold ci_low ci_high level n unit source".split())
+CLAIM_COLUMNS = tuple("claim ours verdict statistic value side threshold ci_low ci_high level n unit source fixed".split())
 """`side` of the threshold, above or below, is that on which the interval of a claim that holds lies; `source`: `paper`, or
-`ADDED` for claims that it does not make."""
+`ADDED` for claims that it does not make; `fixed`: one of those in `GROUPS`."""
 ADDED = "added"
 VERDICT_NOTE = (
     "A claim holds if the whole interval of its statistic lies on the claim's side of the threshold, does not hold if it lies "
@@ -154,6 +153,12 @@ VERDICT_NOTE = (
     "enough. Intervals resample the unit that the table names. A claim about several tasks, types or layers is represented by "
     "the one that decides it; “this run” has them all. Source “added”: controls and claims of others, which the paper does not "
     "make; they come last and are not counted as claims of the papers."
+)
+BEFORE_RESULTS, REWORDED, TEST_CHANGED, LATER = "fixed before results", "wording changed", "test changed", "added later"
+GROUPS = {"Fixed in advance": (BEFORE_RESULTS, REWORDED), "Test changed later": (TEST_CHANGED,), "Added later": (LATER,)}
+FIXED_NOTE = (
+    "Fixed before results: listed before any result on real text was known, and tested as listed. Wording changed: the same "
+    "test in other words. Test changed: later, in statistic, interval, threshold or condition. Added later: not listed."
 )
 
 
@@ -196,14 +201,8 @@ class Claim:
     @property
     def verdict(self) -> str:
         """`holds`, `does not hold`, `undecided`, or `not tested` where there is no interval."""
-        return claim_verdict(self.holds) if self.is_tested else NOT_TESTED
-
-
-def claim_verdict(holds: bool | None) -> str:
-    """The verdict on a claim that is tested; None where the run does not decide it."""
-    if holds is None:
-        return UNDECIDED
-    return HOLDS if holds else DOES_NOT_HOLD
+        verdicts = {True: HOLDS, False: DOES_NOT_HOLD, None: UNDECIDED}
+        return verdicts[self.holds] if self.is_tested else NOT_TESTED
 
 
 def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
@@ -223,31 +222,69 @@ def all_hold(statement: str, ours: str, parts: Sequence[Claim]) -> Claim:
     return replace(min(parts, key=rank), statement=statement, ours=ours)
 
 
+@functools.cache
+def listed() -> dict[str, dict[Any, str]]:
+    """The claims listed before any result on real text was known, and what was changed in them later, by `key`."""
+    rows = pd.read_csv(RESOURCES / "published/fixed_claims.tsv", sep="\t", dtype=str, keep_default_na=False).to_dict("records")
+    return {key(row["claim"]): row for row in rows}
+
+
+def key(statement: str) -> str:
+    """A claim without its numbers, and without a count at its end, such as of tasks: these are those of the run."""
+    return re.sub(r" \(\d+ of \d+ [^)]*\)$|\d+(\.\d+)?", "#", statement).removesuffix("#")
+
+
+def fixed(statement: str, threshold: float) -> str:
+    """Whether a claim was fixed before results: it was if the list has its words, numbers aside, and its threshold. The list
+    says where the words (`before`) or what is tested (`test`) were changed later.
+    """
+    row = listed().get(key(statement))
+    if row is None:
+        return LATER
+    if row["test"] or float(row["threshold"]) != threshold:
+        return TEST_CHANGED
+    return REWORDED if row["before"] else BEFORE_RESULTS
+
+
 def claim_frame(claims: Iterable[Claim]) -> pd.DataFrame:
     """Claims as a frame, columns `CLAIM_COLUMNS`; those of the paper come first."""
     rows = [
         vars(claim)
         | {"claim": claim.statement, "verdict": claim.verdict, "side": "above" if claim.above else "below"}
-        | {"source": "paper" if claim.of_paper else ADDED}
+        | {"source": "paper" if claim.of_paper else ADDED, "fixed": fixed(claim.statement, claim.threshold)}
         for claim in sorted(claims, key=lambda claim: not claim.of_paper)
     ]
     return pd.DataFrame(rows, columns=list(CLAIM_COLUMNS)).astype({"n": "Int64"})
 
 
-def claim_table(frame: pd.DataFrame) -> Table:
-    """Claims (`CLAIM_COLUMNS`), grouped by study if there is this column."""
+def claims_table(claims: Iterable[Claim]) -> Table:
+    return shown_claims(claim_frame(claims))
+
+
+def shown_claims(frame: pd.DataFrame) -> Table:
+    """Claims (`CLAIM_COLUMNS`), with totals of each group; grouped by study if there is this column."""
     names = {"ours": "this run", "threshold": "holds if", "level": "coverage of the interval", "n": "n", "unit": "n counts"}
     formats = {"value": ".4g", "level": ".4g", "n": "d"}
     layout = Layout("study" if "study" in frame else "", {"verdict": COLOURS})
-    return Table(frame, [VERDICT_NOTE], claim_page(frame), names, formats, layout)
+    return Table(frame, [*totals(frame), VERDICT_NOTE, FIXED_NOTE], claim_page(frame), names, formats, layout)
 
 
 def claim_page(frame: pd.DataFrame) -> pd.DataFrame:
     """Claims as they are shown: with the interval, and the threshold with its side, as texts."""
-    first = [name for name in ("study", "source", "verdict", "claim", "ours", "statistic", "value") if name in frame]
+    first = [name for name in ("study", "source", "fixed", "verdict", "claim", "ours", "statistic", "value") if name in frame]
     sides = zip(frame["side"], frame["threshold"], strict=True)
     return frame[first].assign(
         interval=intervals(frame),
         threshold=[f"{'>' if side == 'above' else '<'} {threshold:.4g}" for side, threshold in sides],
         **{name: frame[name] for name in ("level", "n", "unit")},
     )
+
+
+def totals(claims: pd.DataFrame) -> list[str]:
+    """Verdicts on the claims of each group, in words."""
+    texts = []
+    for title, group in GROUPS.items():
+        verdicts = claims.loc[claims["fixed"].isin(group), "verdict"].value_counts()
+        counts = ", ".join(f"{verdicts.get(name, 0)} {name}" for name in (HOLDS, DOES_NOT_HOLD, UNDECIDED, NOT_TESTED))
+        texts.append(f"{title}: {verdicts.sum()} claims ({counts.replace('holds', 'hold').replace('does', 'do')}).")
+    return texts

@@ -18,17 +18,17 @@ from attention_atlas.io.tables import with_columns
 from attention_atlas.models.card import Card
 from attention_atlas.published.compare import (
     ADDED,
+    CLAIM_COLUMNS,
     COLUMNS,
     DOES_NOT_HOLD,
     HOLDS,
     NOT_TESTED,
     UNDECIDED,
     VERDICTS,
+    shown_claims,
+    totals,
     value_table,
-    verdict_counts,
 )
-from attention_atlas.published.fixed import COLUMNS as CLAIM_COLUMNS
-from attention_atlas.published.fixed import fixed_table, totals
 from attention_atlas.workflow.shown import page, table
 
 VERDICT_COLUMNS = {verdict: verdict.replace(" ", "_") for verdict in VERDICTS}
@@ -41,11 +41,9 @@ _GENERATED = "A demonstration on generated text with a small model: it shows tha
 
 
 @table(
-    id="scoreboard",
     number="Summary",
     title="Verdicts by study",
     reads=("comparison", "claims"),
-    settings=("generated",),
     files=("comparison.tsv", "comparison.html", "claims.tsv", "claims.html"),
 )
 def scoreboard(comparison: pd.DataFrame, claims: pd.DataFrame, generated: bool) -> Table:
@@ -62,29 +60,17 @@ def scoreboard(comparison: pd.DataFrame, claims: pd.DataFrame, generated: bool) 
     return Table(summary_rows(comparison, claims), notes, formats=formats, layout=Layout(folded=("obstacles",)))
 
 
-@table(
-    id="comparison",
-    title="Published values of all studies and this run",
-    part_of="scoreboard",
-    gathers=("comparisons",),
-    settings=("generated",),
-)
+@table(title="Published values of all studies and this run", part_of="scoreboard", gathers=("comparisons",))
 def comparison(comparisons: Mapping[str, pd.DataFrame], generated: bool) -> Table:
     """Every published value of all studies beside this run's."""
-    frame = _joint(comparisons, list(COLUMNS))
-    return value_table(frame, [_compared(generated), verdict_counts(frame)])
+    page = value_table(_joint(comparisons, list(COLUMNS)))
+    return replace(page, notes=[_compared(generated), *page.notes])
 
 
-@table(
-    id="claims",
-    title="Claims of all studies and this run",
-    part_of="scoreboard",
-    gathers=("claims_of",),
-    settings=("generated",),
-)
+@table(title="Claims of all studies and this run", part_of="scoreboard", gathers=("claims_of",))
 def claims(claims_of: Mapping[str, pd.DataFrame], generated: bool) -> Table:
     """Every claim of all studies, tested on this run."""
-    page = fixed_table(_joint(claims_of, CLAIMS[1:]))
+    page = shown_claims(_joint(claims_of, CLAIMS[1:]))
     return replace(page, notes=[_compared(generated), *page.notes])
 
 
@@ -118,14 +104,7 @@ def summary_rows(values: pd.DataFrame, claims: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SUMMARY)
 
 
-@page(
-    id="index",
-    title="All tables and figures",
-    reads=("scoreboard",),
-    gathers=("built", "cards"),
-    settings=("entries", "first_pages", "generated"),
-    resources=("tables/index.html",),
-)
+@page(title="All tables and figures", reads=("scoreboard",), gathers=("built", "cards"), resources=("tables/index.html",))
 def index(
     scoreboard: pd.DataFrame,
     built: Mapping[str, str],

@@ -19,10 +19,8 @@ def aucs(scores: Floats, positive: Bools) -> Floats:
     return (ranks[positive].sum(axis=0) - positives * (positives + 1) / 2) / (positives * negatives)
 
 
-def clustered_auc_intervals(
-    scores: Floats, positive: Bools, clusters: npt.NDArray[np.intp], level: float = 0.95
-) -> tuple[Floats, Floats]:
-    """Interval of each AUC of `aucs` for items that are dependent within clusters ([item] from 0); NaN for a single cluster.
+def clustered_auc_intervals(scores: Floats, positive: Bools, clusters: npt.NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """95 % interval of each AUC of `aucs` for items dependent within clusters ([item] from 0); NaN for a single cluster.
 
     DeLong's variance with clusters as units (Obuchowski 1997, Nonparametric analysis of clustered ROC curve data), and
     Student's t with one degree of freedom fewer than clusters.
@@ -40,7 +38,7 @@ def clustered_auc_intervals(
     influence = np.zeros((count, scores.shape[1]))
     np.add.at(influence, clusters[positive], (below - values) / positive.sum())
     np.add.at(influence, clusters[~positive], (above - values) / (~positive).sum())
-    half = stdtrit(count - 1, (1 + level) / 2) * np.sqrt(count / (count - 1) * (influence**2).sum(axis=0))
+    half = stdtrit(count - 1, (1 + 0.95) / 2) * np.sqrt(count / (count - 1) * (influence**2).sum(axis=0))
     return np.clip(values - half, 0, 1), np.clip(values + half, 0, 1)
 
 

@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, stdtrit
 
-from attention_atlas.stats.intervals import resampled_counts
+from attention_atlas.stats.intervals import Floats, resampled_counts
 
-Floats = npt.NDArray[np.float64]
 _CHUNK = 100
 _ROUNDING = 1e-9
 """Statistics in units of their spread that differ by less are equal: they differ by rounding."""

@@ -10,6 +10,7 @@ import ast
 import functools
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 LIBRARY = Path(__file__).resolve().parents[1]
 STUDIES = LIBRARY / "studies"
 SUFFIXES = {"figure": ("svg", "png", "pdf", "tsv"), "table": ("tsv", "html"), "page": ("html",)}  # kind -> endings of its files
-OF_RUN = ("labels", "run_title")  # parameters of a function that need no mention in its mark
+OF_RUN = ("labels", "run_title")  # parameters of a function that are neither in its mark nor settings
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,7 @@ class Shown:
     call: str  # `study.module:function`
     caption: str  # first paragraph of the docstring of the function; at most 60 words
     arguments: tuple[str, ...]  # names of the function's parameters
-    id: str  # name of its files
-    number: str = ""  # in the paper
+    number: str = ""  # in the paper; default: the name of the function in words, such as Figure 2 or Options
     title: str = ""  # what it shows
     # The table or figure that its files belong to; a table with it, and a page, is no artefact of its own.
     part_of: str = ""
@@ -39,7 +39,6 @@ class Shown:
     optional: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     # Parameters that are mappings of files: `Study.inputs` or `StudyInputs` has a function of that name.
     gathers: tuple[str, ...] = ()
-    settings: tuple[str, ...] = ()  # parameters that are settings of the study, or values of `Study.inputs`
     # Roles of corpora, or groups of models (`Study.groups`), that its page or figure names; a function with a parameter
     # `labels` gets these, and one with `run_title` the title of the run.
     labels: tuple[str, ...] = ()
@@ -51,6 +50,15 @@ class Shown:
     resources: tuple[str, ...] = ()  # data files below workflow/resources that it reads, beside the published values
     megabytes: int = 1000  # upper limits of its job
     minutes: int = 10
+
+    def __post_init__(self) -> None:
+        words = re.sub(r"(?<=[a-z])(?=\d)", " ", self.id).replace("_", " ")
+        object.__setattr__(self, "number", self.number or words.capitalize())
+
+    @property
+    def id(self) -> str:
+        """Name of its files: that of the function."""
+        return self.call.partition(":")[2]
 
     @property
     def study(self) -> str:
@@ -67,10 +75,15 @@ class Shown:
         return files | {name: file for name, (_, file) in self.optional.items()}
 
     @property
-    def parameters(self) -> list[str]:
-        """Names of the parameters that the function must have."""
+    def marked(self) -> list[str]:
+        """Parameters that the mark names."""
         tables = ["frames"] if "frames" in self.arguments else [*self.inputs]
-        return [*tables, *self.gathers, *self.settings, *(["titles"] if self.titles else [])]
+        return [*tables, *self.gathers, *(["titles"] if self.titles else [])]
+
+    @property
+    def settings(self) -> list[str]:
+        """The other parameters: settings of the study, or values of `Study.inputs`."""
+        return [name for name in self.arguments if name not in (*self.marked, *OF_RUN)]
 
     @property
     def outputs(self) -> dict[str, str]:
@@ -137,8 +150,8 @@ def _declared(module: str, node: ast.FunctionDef, mark: ast.Call, kind: str) -> 
     literals = {str(word.arg): ast.literal_eval(word.value) for word in mark.keywords}
     arguments = tuple(argument.arg for argument in node.args.args)
     item = Shown(kind, f"{module}:{node.name}", _caption(ast.get_docstring(node)), arguments, **literals)
-    if sorted(set(arguments) - set(OF_RUN)) != sorted(item.parameters):
-        raise TypeError(f"{item.call}: its parameters must be {', '.join(item.parameters)}")
+    if absent := set(item.marked) - set(arguments):
+        raise TypeError(f"{item.call} has no parameter {', '.join(sorted(absent))}")
     return item
 
 
@@ -158,8 +171,8 @@ def named(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     study = package.rpartition(".")[2]
 
     def get(name: str) -> Any:
-        if call := next((item.call for item in shown(study) if item.call.endswith(f":{name}")), ""):
+        if call := next((item.call for item in shown(study) if item.id == name), ""):
             return call_function(call)
         raise AttributeError(f"{study} has no table or figure {name}")
 
-    return get, lambda: sorted(item.call.partition(":")[2] for item in shown(study))
+    return get, lambda: sorted(item.id for item in shown(study))

@@ -76,7 +76,7 @@ class Study:
     id: str  # name in paths, targets and settings
     order: int  # place among the studies in tables and pages
     title: str  # what the report calls it
-    description: str  # of its settings
+    description: str = ""  # of its settings; default: the title
     paper: Paper | None = None  # that its pages link to
     roles: Mapping[str, Role] = field(default_factory=dict)  # keys of its settings that name a corpus
     artifacts: tuple[Artifact, ...] = ()
@@ -136,7 +136,7 @@ class Study:
         return {
             "type": "object",
             "additionalProperties": False,
-            "description": self.description,
+            "description": self.description or self.title,
             "required": required,
             "properties": {**roles, **written.get("properties", {})},
         }
@@ -154,10 +154,6 @@ def studies() -> dict[str, Study]:
 
     declared = [module.STUDY for module in (*study_modules("study"), atlas, scoreboard)]
     return {study.id: study for study in sorted(declared, key=lambda study: (study.overview, study.order))}
-
-
-def study(name: str) -> Study:
-    return studies()[name]
 
 
 def artifacts() -> list[tuple[Study, Artifact]]:
@@ -188,7 +184,7 @@ def artifacts_of(config: Config, runs: list[str] | None = None) -> Iterator[Sele
 def study_corpora(config: Config, run: str, name: str) -> dict[str, str]:
     """Role -> corpus of a study, for the roles that a run names."""
     settings = config["runs"][run][name]
-    return {role: settings[role] for role in study(name).roles if role in settings}
+    return {role: settings[role] for role in studies()[name].roles if role in settings}
 
 
 def role_pair(config: Config, run: str, name: str, role: str, variant: str | None = None) -> Pair:
@@ -199,7 +195,7 @@ def role_pair(config: Config, run: str, name: str, role: str, variant: str | Non
     settings = config["runs"][run][name]
     if role not in settings:
         raise AtlasError(f"runs.{run}.{name} names no corpus for the role '{role}', which this file needs: add it to the run.")
-    declared = study(name).roles.get(role)
+    declared = studies()[name].roles.get(role)
     model = settings[declared.model] if declared and declared.model else study_model(config, run, name)
     corpus = settings[role]
     if variant == "casing":
@@ -213,7 +209,7 @@ def role_pair(config: Config, run: str, name: str, role: str, variant: str | Non
 
 def extracted(config: Config, run: str, name: str) -> list[tuple[str, str, int]]:
     """(model, corpus, records) whose cached attention a study reads, without duplicate pairs."""
-    declared = study(name)
+    declared = studies()[name]
     records = {pair: limit_of(config, run, pair[1]) for pair in declared.pairs(config, run)}
     if declared.records_key:
         bound = config["runs"][run][name][declared.records_key]
@@ -223,5 +219,5 @@ def extracted(config: Config, run: str, name: str) -> list[tuple[str, str, int]]
 
 def study_examples(config: Config, run: str, name: str) -> list[Pair]:
     """(model, corpus) of all examples that a study reads, without duplicates."""
-    declared = study(name)
+    declared = studies()[name]
     return list(dict.fromkeys((declared.examples or declared.pairs)(config, run)))

@@ -38,7 +38,7 @@ from attention_atlas.workflow.shared_inputs import (
     model_megabytes,
 )
 from attention_atlas.workflow.shown import Shown, full_name
-from attention_atlas.workflow.study import role_pair, study, study_corpora, study_examples
+from attention_atlas.workflow.study import role_pair, studies, study_corpora, study_examples
 
 Files = Callable[[Wildcards], list[str]]
 File = Callable[[Wildcards], str]
@@ -66,7 +66,7 @@ def leaves(by_key: Nested) -> Files:
 class StudyInputs(SharedInputs):
     def __init__(self, config: Config, study_id: str):
         super().__init__(config)
-        self.study = study(study_id)
+        self.study = studies()[study_id]
         self.built_tables = functools.cache(functools.partial(built_tables, config))
         self.listed = functools.cache(functools.partial(listed_artifacts, config))
 

@@ -21,11 +21,10 @@ from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.head_tables import UNIT_COLUMNS, Units, accuracy_rows, independent_units
 from attention_atlas.methods.options import in_words
 from attention_atlas.stats.held_out import Bools, Resampling, best_head, choosing_half, folds_of, heldout
-from attention_atlas.stats.intervals import bootstrap_ratio, expanded_level, level_of_parts
+from attention_atlas.stats.intervals import Floats, bootstrap_ratio, expanded_level, level_of_parts
 from attention_atlas.studies.clark2019 import maps as drawn
 from attention_atlas.studies.clark2019.claims import heldout_mean
 
-Floats = npt.NDArray[np.float64]
 BEST_HEAD, CHANCE = "best_head", "chance"
 NEAREST, HEAD_MATCH, RULE_BASED = "nearest", "head_match", "rule_based"
 BASELINES = (NEAREST, HEAD_MATCH, RULE_BASED)

@@ -70,8 +70,6 @@ BEHAVIOURS = {
 
 
 @figure(
-    id="figure1",
-    number="Figure 1",
     title="Four example heads",
     reads=("figure1_weights",),
     labels=("segments",),
@@ -102,8 +100,6 @@ def figure1(figure1_weights: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="figure2",
-    number="Figure 2",
     title="Attention to [CLS], [SEP] and punctuation, by layer",
     reads=("surface",),
     optional={"random": ("random_model", "variants/random/surface.tsv")},
@@ -150,8 +146,6 @@ def _count(table: pd.DataFrame) -> str:
 
 
 @figure(
-    id="figure3",
-    number="Figure 3",
     title="Gradient of the masked-language-model loss with respect to attention, by target",
     reads=("gradients",),
     labels=("segments",),
@@ -181,8 +175,6 @@ def figure3(gradients: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="figure4",
-    number="Figure 4",
     title="Entropy of attention, from all tokens and from [CLS]",
     reads=("surface", "surface_summary"),
     labels=("segments",),
@@ -218,8 +210,6 @@ def figure4(surface: pd.DataFrame, surface_summary: pd.DataFrame) -> DrawnFigure
 
 
 @figure(
-    id="figure5",
-    number="Figure 5",
     title="Heads that follow a dependency relation",
     reads=("figure5_dependencies",),
     optional={"figure5_coreference": ("coreference", "figure5_coreference.tsv")},
@@ -279,8 +269,6 @@ def _without_axes(grid: Any) -> None:
 
 
 @figure(
-    id="figure6",
-    number="Figure 6",
     title="Heads in the plane by their Jensen-Shannon divergences",
     reads=("clustering", "clustering_test", "surface_summary"),
     labels=("segments",),

@@ -19,7 +19,8 @@ import pandas as pd
 import torch
 
 from attention_atlas.attention.batches import GRADIENT_TOKENS, batch_by_length, model_inputs
-from attention_atlas.attention.engine import ENCODER_SELF, Site, watch
+from attention_atlas.attention.engine import watch
+from attention_atlas.attention.plans import ENCODER_SELF, Site
 from attention_atlas.corpora.alignment import SPECIAL
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError
@@ -29,7 +30,7 @@ from attention_atlas.methods.surface import token_classes
 from attention_atlas.models.card import Card, ModelCard
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.language_models import LanguageModel, MaskedExample, MlmHead, mask_pieces, unmasked
-from attention_atlas.stats.intervals import level_of_parts, percentile_interval, resampled_counts
+from attention_atlas.stats.intervals import Floats, level_of_parts, percentile_interval, resampled_counts
 from attention_atlas.studies.clark2019 import PREDICTED
 from attention_atlas.studies.clark2019.claims import first_late_layer
 
@@ -43,7 +44,6 @@ COLUMNS = (
     *("masking", "rows", "measure", "target", "layer", "head", "value", "ci_low", "ci_high", "n"),
     *(*UNIT_COLUMNS, "mlm_head"),
 )
-Floats = npt.NDArray[np.float64]
 
 
 def gradients(

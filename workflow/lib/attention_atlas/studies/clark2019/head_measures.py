@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attention_atlas.methods.head_measures import LINGUISTIC, PLACE, WHERE, Measure, Source, each, where
+from attention_atlas.methods.head_measures import INTERVAL, LINGUISTIC, PLACE, WHERE, Measure, Source, each, where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ def _of_first_relations(table: pd.DataFrame) -> pd.DataFrame:
 
     first = table[table["rank"] == 1]
     of_words = first.assign(n=first["n"].where(first["n"] > 0))
-    intervals = {"relation_accuracy": ("accuracy", "accuracy_low", "accuracy_high"), "relation_margin": ("margin", *_ENDS)}
+    intervals = {"relation_accuracy": ("accuracy", "accuracy_low", "accuracy_high"), "relation_margin": ("margin", *INTERVAL)}
     names = {"chosen_relation": first["relation"], "best_relation": first["relation"].where(above_baseline(first), NONE)}
     rows = [first[PLACE].assign(measure=name, value=relations) for name, relations in names.items()]
     for name, columns in intervals.items():
@@ -34,12 +34,6 @@ def _better_direction(table: pd.DataFrame) -> pd.DataFrame:
     return rows.drop_duplicates(PLACE)
 
 
-def _chance_of_antecedents(table: pd.DataFrame) -> dict[str, float]:
-    """How often a candidate drawn at random is an antecedent, over all mentions: what a head without the effect reaches."""
-    return {"coreference": float(table.loc[table["mention_type"] == "all", "chance"].iloc[0])}
-
-
-_ENDS = ("ci_low", "ci_high")
 _SURFACE = {
     "entropy": Measure("entropy", "Entropy of attention", "Figure 4", "nats", "broad attention", "attention to few tokens"),
     "sep": Measure("to_sep", "Attention to [SEP]", "Figure 2", "share", "more attention to [SEP]"),
@@ -82,7 +76,7 @@ MEASURES = (
         "clark2019/surface",
         each({name: measure.name for name, measure in _SURFACE.items()}),
         tuple(_SURFACE.values()),
-        ("measure", *PLACE, "value", *_ENDS, "n"),
+        ("measure", *PLACE, "value", *INTERVAL, "n"),
         "texts",
         attention_alone=True,
         group=WHERE,
@@ -92,7 +86,7 @@ MEASURES = (
         "clark2019/dependency_head_relations",
         _of_first_relations,
         _RELATION,
-        (*PLACE, "rank", "relation", "accuracy", "accuracy_low", "accuracy_high", "margin", *_ENDS, "q", "n"),
+        (*PLACE, "rank", "relation", "accuracy", "accuracy_low", "accuracy_high", "margin", *INTERVAL, "q", "n"),
         "words",
         attention_alone=True,
         group=LINGUISTIC,
@@ -102,10 +96,11 @@ MEASURES = (
         "clark2019/coreference_heads",
         _better_direction,
         (_COREFERENCE,),
-        ("mention_type", *PLACE, "accuracy", *_ENDS, "chance", "n"),
+        ("mention_type", *PLACE, "accuracy", *INTERVAL, "chance", "n"),
         "mentions",
         group=LINGUISTIC,
-        chances=_chance_of_antecedents,
+        # How often a candidate drawn at random is an antecedent.
+        chances=lambda table: {"coreference": float(table.loc[table["mention_type"] == "all", "chance"].iloc[0])},
     ),
 )
 """Measures of single heads that the atlas takes from tables of this study."""

@@ -14,10 +14,9 @@ from attention_atlas.corpora.examples import Examples
 from attention_atlas.io.html_tables import Table
 from attention_atlas.methods.head_tables import independent_units
 from attention_atlas.published.values import load_published, published_column
-from attention_atlas.stats.intervals import bootstrap_ratio, percentile_interval, resampled_counts, with_seed_variation
+from attention_atlas.stats.intervals import Floats, bootstrap_ratio, percentile_interval, resampled_counts, with_seed_variation
 from attention_atlas.workflow.shown import table
 
-Floats = npt.NDArray[np.float64]
 ATTENTION, ATTENTION_WORDS, DISTANCES_WORDS = "attention_only", "attention_words", "distances_words"
 BIAS_FREE = "bias_free_attention_words"
 """Attention and word vectors by the formula of the paper, without the bias of the published code."""
@@ -172,8 +171,6 @@ def _by_draw_and_unit(results: pd.DataFrame, draw: str) -> dict[Any, list[Floats
 
 
 @table(
-    id="table3",
-    number="Table 3",
     title="Probing classifiers on attention, with and without words, and their baselines",
     reads=("probe_scores", "probe_training"),
     labels=("dependencies",),

@@ -109,7 +109,6 @@ STUDY = Study(
     id=ID,
     order=1,
     title="Clark et al. (2019): What Does BERT Look At?",
-    description="Clark et al. 2019, What Does BERT Look At?",
     paper=Paper("Clark et al. (2019)", "https://arxiv.org/abs/1906.04341"),
     roles=ROLES,
     artifacts=shown_artifacts(ID),

@@ -116,8 +116,6 @@ def options_frame(picked: Mapping[str, scoring.Ints], gold: scoring.Gold, min_co
 
 
 @table(
-    id="table1",
-    number="Table 1",
     title="The best head of each dependency relation, with intervals and held-out choice",
     reads=("dependencies",),
     optional={"random": ("random_model", "variants/random/dependencies.tsv")},

@@ -16,8 +16,7 @@ from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dependency_scoring import ALL
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.options import in_words
-from attention_atlas.published.compare import VERDICT_NOTE, compare, value_table, verdict_counts
-from attention_atlas.published.fixed import claims_table
+from attention_atlas.published.compare import VERDICT_NOTE, claims_table, compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, printed
 from attention_atlas.studies.clark2019 import PREDICTED
@@ -82,8 +81,6 @@ Row = tuple[Any, ...]
 
 
 @table(
-    id="table2",
-    number="Table 2",
     title="The best coreference head and rule-based baselines, by type of mention",
     reads=("coreference", "coreference_summary"),
     optional={"random": ("random_model", "variants/random/coreference.tsv")},
@@ -161,7 +158,6 @@ def _with_interval(row: pd.Series, accuracy: str = "accuracy", interval: str = "
 
 
 @table(
-    id="gap",
     number="GAP",
     title="Pronoun resolution by gender on GAP, an addition to the paper",
     reads=("gap_systems",),
@@ -187,8 +183,6 @@ def gap(gap_systems: pd.DataFrame) -> Table:
 
 
 @table(
-    id="dropped",
-    number="Dropped",
     title="Dropped examples, by reason",
     optional={"gap": ("gap", "gap_systems.tsv")},
     gathers=("shards_by_corpus",),
@@ -203,8 +197,6 @@ def dropped(shards_by_corpus: RecordsByCorpus, titles: Mapping[str, str], gap: p
 
 
 @table(
-    id="options",
-    number="Options",
     title="Effect of each disputed choice on the results",
     reads=("surface_options", "surface"),
     optional={
@@ -218,7 +210,6 @@ def dropped(shards_by_corpus: RecordsByCorpus, titles: Mapping[str, str], gap: p
         "coreference": ("coreference", "coreference_options.tsv"),
         "probes": ("probe_training", "table3_seeds.tsv"),
     },
-    settings=("coreference_options",),
     labels=("segments", "dependencies"),
     needs=("segments",),
     uses=("dependencies", "variants", "probe_training", "vectors", "coreference"),
@@ -332,8 +323,6 @@ def _surface_quantity(measure: Any) -> str:
 
 
 @table(
-    id="comparison",
-    number="Comparison",
     title="Every published number beside this run's",
     reads=("surface", "surface_summary", "surface_claims"),
     optional={
@@ -349,7 +338,6 @@ def _surface_quantity(measure: Any) -> str:
         "table3_gains": ("probe_training", "table3_gains.tsv"),
         "training": ("probe_training", "probe_training.tsv"),
     },
-    settings=("clustering",),
     labels=("segments", "dependencies", "coreference", "probe_training"),
     needs=("segments",),
     uses=("dependencies", "coreference", "probe_training", "vectors"),
@@ -379,7 +367,7 @@ def comparison(frames: Mapping[str, pd.DataFrame], clustering: Mapping[str, Any]
         "claim, and n the number of independent units of its interval; where the published value is a list of layers, so is "
         "ours, without an interval. " + VERDICT_NOTE
     )
-    return value_table(frame, [verdict_counts(frame), note])
+    return value_table(frame, [note])
 
 
 def _quantities(frames: Mapping[str, pd.DataFrame], segments: pd.Series, thresholds: Mapping[str, Any]) -> Iterator[Quantity]:
@@ -414,8 +402,6 @@ def _with_best(heads: pd.DataFrame, best: pd.DataFrame, kind: str) -> pd.DataFra
 
 
 @table(
-    id="claims",
-    number="Claims",
     title="The paper's claims on order and thresholds, tested on the run's model",
     reads=("surface", "surface_claims", "clustering_test"),
     optional={

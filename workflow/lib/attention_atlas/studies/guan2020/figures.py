@@ -32,8 +32,6 @@ _FIT_TITLES = {"reused": "SQuAD types", "refitted": "Refitted clusters"}
 
 
 @figure(
-    id="figure1",
-    number="Figure 1",
     title="Typical maps and distance features of each type of head",
     reads=("maps", "head_types"),
     labels=("questions",),
@@ -89,8 +87,6 @@ def _draw_features(axes: Axes, type_heads: pd.DataFrame, colour: str, outer: boo
 
 
 @figure(
-    id="figure2",
-    number="Figure 2",
     title="Heads in the plane by their distance features",
     reads=("head_type_plane", "head_type_agreement", "head_types"),
     labels=("questions",),
@@ -121,14 +117,14 @@ def figure2(head_type_plane: pd.DataFrame, head_type_agreement: pd.DataFrame, he
     return DrawnFigure(drawn, plane, note)
 
 
-@figure(id="figure3", number="Figure 3", title="Types of heads by layer", reads=("head_types",), labels=("questions",))
+@figure(title="Types of heads by layer", reads=("head_types",), labels=("questions",))
 def figure3(head_types: pd.DataFrame) -> DrawnFigure:
     """How many heads of each type every layer has (Guan et al. 2020, Figure 3). The legend gives the share of each type beside
     the published one, of BERT-large fine-tuned on SQuAD. Clusters are named by the assignment with the largest total fit over
     all 24 namings; one that does not fit its name is unnamed.
     """
-    names, by_layer = shown_types(head_types["type"]), heads_by_layer(head_types)
-    counts = by_layer.pivot(index="layer", columns="type", values="heads")[list(names)]
+    names = shown_types(head_types["type"])
+    counts = pd.crosstab(head_types["layer"], head_types["type"]).reindex(columns=list(names), fill_value=0)
     published = rows_of_column("guan2020", "quantities", "value").drop_duplicates("quantity").set_index("quantity")["value"]
     tidy = counts.melt(ignore_index=False, var_name="type", value_name="heads").reset_index()
     drawn, grid = page_figure(1, 1, style.PAGE if len(counts) > 12 else 5.2, 2.6)
@@ -146,24 +142,12 @@ def figure3(head_types: pd.DataFrame) -> DrawnFigure:
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     drawn.legend(handles=handles, loc="outside lower center", ncols=2)
     note = f"n = {head_types['n'].iloc[0]} questions, {int(counts.to_numpy().sum())} heads"
+    by_layer = counts.rename_axis(columns="type").stack().rename("heads").reset_index()
+    by_layer["share"] = by_layer["heads"] / by_layer.groupby("layer")["heads"].transform("sum")
     return DrawnFigure(drawn, by_layer, note)
 
 
-def heads_by_layer(head_types: pd.DataFrame) -> pd.DataFrame:
-    """Heads of each type in each layer: layer, type, heads, share."""
-    counts = pd.crosstab(head_types["layer"], head_types["type"])
-    counts = counts.reindex(columns=pd.Index(shown_types(head_types["type"]), name="type"), fill_value=0)
-    table = counts.stack().rename("heads").reset_index()
-    return table.assign(share=table["heads"] / table.groupby("layer")["heads"].transform("sum"))
-
-
-@figure(
-    id="figure4",
-    number="Figure 4",
-    title="Types of the same heads in models trained for different tasks",
-    reads=("models",),
-    labels=("compared",),
-)
+@figure(title="Types of the same heads in models trained for different tasks", reads=("models",), labels=("compared",))
 def figure4(models: pd.DataFrame) -> DrawnFigure:
     """The type of every head in models trained for different tasks (Guan et al. 2020, Figure 4). Upper row: nearest type of
     the SQuAD model; lower row: clusters of each model. Above a panel: share of heads with the same type as in the SQuAD model,
@@ -204,13 +188,7 @@ def same_type(table: pd.DataFrame, name: str, fit: str) -> tuple[float, int]:
     return float((reference == compared)[named].mean()), int(named.sum())
 
 
-@figure(
-    id="figure5",
-    number="Figure 5",
-    title="The maps of all heads on one example, framed by type",
-    reads=("map_grid",),
-    labels=("questions",),
-)
+@figure(title="The maps of all heads on one example, framed by type", reads=("map_grid",), labels=("questions",))
 def figure5(map_grid: pd.DataFrame) -> DrawnFigure:
     """The attention maps of all heads on one example, each in a frame of the colour of its type (Guan et al. 2020, Figure 5).
     Rows are query tokens, columns key tokens; maps are reduced to means over blocks of tokens. Each map has its own

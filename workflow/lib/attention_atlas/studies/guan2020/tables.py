@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.io.html_tables import Table
@@ -16,11 +15,10 @@ from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods import head_types as distance_types
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_types import DENSE, DENSE_VERTICAL, DIAGONAL, FEATURES, TITLES, TYPES, UNNAMED, VERTICAL
-from attention_atlas.published.compare import Claim, all_hold, compare, value_table, verdict_counts
-from attention_atlas.published.fixed import claims_table
+from attention_atlas.published.compare import Claim, all_hold, claims_table, compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, printed
-from attention_atlas.stats.intervals import LEVEL, expanded_level, level_of_parts
+from attention_atlas.stats.intervals import LEVEL, Floats, expanded_level, level_of_parts
 from attention_atlas.stats.simultaneous import simultaneous_interval
 from attention_atlas.studies.guan2020.rows import (
     BASELINE,
@@ -35,7 +33,6 @@ from attention_atlas.studies.guan2020.rows import (
 )
 from attention_atlas.workflow.shown import table
 
-Floats = npt.NDArray[np.float64]
 Change = tuple[int, str]
 """Number of a row, and its definition of a sentence."""
 _FEWEST_PASSAGES = 10
@@ -48,13 +45,7 @@ _SCORES_NOTE = (
 )
 
 
-@table(
-    id="table1",
-    number="Table 1",
-    title="Stability of the types of heads, in every reading of the procedure",
-    reads=("stability",),
-    labels=("compared",),
-)
+@table(title="Stability of the types of heads, in every reading of the procedure", reads=("stability",), labels=("compared",))
 def table1(stability: pd.DataFrame) -> Table:
     """Share of heads that keep their cluster when random halves of the heads, or of the inputs, are clustered (Guan et al.
     2020, Table 1). In all: in every fit of a set, compared with all data ("consistent on all models" in the paper). Pairwise:
@@ -79,11 +70,8 @@ def _number(paper: Any) -> float:
 
 
 @table(
-    id="table2",
-    number="Table 2",
     title="Answers to questions with the heads of a type pruned or substituted, and random heads as a control",
     reads=("answers.parquet", "head_types", "baselines"),
-    settings=("resamples", "seed"),
     labels=("questions",),
     files=("baselines.tsv",),
     megabytes=2000,
@@ -116,11 +104,8 @@ def table2(answers: pd.DataFrame, head_types: pd.DataFrame, baselines: pd.DataFr
 
 
 @table(
-    id="table3",
-    number="Table 3",
     title="Answers to questions without attention within or between sentences, by type of head",
     reads=("answers.parquet", "head_types"),
-    settings=("resamples", "seed"),
     labels=("questions",),
     megabytes=2000,
     minutes=20,
@@ -218,11 +203,8 @@ def _with_interval(row: pd.Series, name: str) -> str:
 
 
 @table(
-    id="options",
-    number="Options",
     title="Agreement of the types of heads across options, seeds and methods",
     reads=("head_type_agreement", "head_types"),
-    settings=("fits",),
     labels=("questions",),
 )
 def options(head_type_agreement: pd.DataFrame, head_types: pd.DataFrame, fits: int) -> Table:
@@ -259,11 +241,8 @@ def _names(head_types: pd.DataFrame) -> str:
 
 
 @table(
-    id="claims",
-    number="Claims",
     title="The paper's claims, tested on the run's model",
     reads=("answers.parquet", "head_types"),
-    settings=("resamples", "seed"),
     labels=("questions",),
     resources=("published/fixed_claims.tsv",),
     megabytes=2000,
@@ -429,7 +408,7 @@ def types_matter(drops: Floats, permuted: Floats) -> Iterator[Claim]:
         )
 
 
-@table(id="dropped", number="Dropped", title="Dropped examples, by reason", gathers=("shards_by_corpus",))
+@table(title="Dropped examples, by reason", gathers=("shards_by_corpus",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of inputs kept and dropped in each corpus of the study, by reason. Inputs on questions are windows: a passage
     that is too long for one has several for the same question. Types and features use the first window of each question.
@@ -438,11 +417,8 @@ def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
 
 
 @table(
-    id="comparison",
-    number="Comparison",
     title="Every published number beside this run's",
     reads=("head_types", "table1", "table2", "table3", "baselines"),
-    settings=("fits",),
     labels=("questions",),
 )
 def comparison(frames: Mapping[str, pd.DataFrame], fits: int, labels: Mapping[str, RunLabel]) -> Table:
@@ -458,5 +434,4 @@ def comparison(frames: Mapping[str, pd.DataFrame], fits: int, labels: Mapping[st
         share = None if kind in unnamed else float((head_types["type"] == kind).mean())
         rows.append(Quantity(f"share_{kind}", share, len(head_types)))
     published = load_published("guan2020")
-    frame = compare(published, measure(published, {**frames, "quantities": quantities(rows)}, labels))
-    return value_table(frame, [verdict_counts(frame)])
+    return value_table(compare(published, measure(published, {**frames, "quantities": quantities(rows)}, labels)))

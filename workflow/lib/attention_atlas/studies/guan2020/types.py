@@ -37,9 +37,7 @@ from attention_atlas.methods.head_types import (
     types_of,
 )
 from attention_atlas.models.card import Card
-from attention_atlas.stats.intervals import predicted_difference
-
-Floats = npt.NDArray[np.float64]
+from attention_atlas.stats.intervals import Floats, predicted_difference
 
 
 @dataclass(frozen=True)

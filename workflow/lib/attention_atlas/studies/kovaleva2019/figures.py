@@ -61,8 +61,6 @@ def digitised(name: str) -> pd.DataFrame:
 
 
 @figure(
-    id="figure1",
-    number="Figure 1",
     title="A map of each class",
     reads=("drawn",),
     labels=("drawn",),
@@ -102,8 +100,6 @@ def figure1(drawn: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="figure2",
-    number="Figure 2",
     title="Shares of the classes of maps in every task",
     reads=("changes/classes", "patterns"),
     labels=("tasks",),
@@ -138,11 +134,8 @@ def _bars(axes: Axes, rows: pd.DataFrame, tasks: list[str]) -> None:
 
 
 @figure(
-    id="figure3",
-    number="Figure 3",
     title="Attention between frame targets and core frame elements",
     reads=("frame_heads",),
-    settings=("direction", "pairing"),
     labels=("frames",),
     needs=("frames",),
     resources=("published/digitised/fig3_framenet.csv",),
@@ -172,8 +165,6 @@ def figure3(frame_heads: pd.DataFrame, direction: str, pairing: str) -> DrawnFig
 
 
 @figure(
-    id="figure4",
-    number="Figure 4",
     title="How a frame is annotated",
     reads=("frame_sentence",),
     labels=("frames",),
@@ -251,8 +242,6 @@ def task_grids(
 
 
 @figure(
-    id="figure5",
-    number="Figure 5",
     title="Cosine between maps before and after fine-tuning",
     reads=("changes/cosine",),
     labels=("tasks",),
@@ -276,8 +265,6 @@ def figure5(cosine: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="figure6",
-    number="Figure 6",
     title="Attention to [SEP] and [CLS] after fine-tuning",
     reads=("changes/special",),
     labels=("tasks",),
@@ -299,8 +286,6 @@ def figure6(special: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="figure7",
-    number="Figure 7",
     title="Attention of [CLS] in the last layer to tokens with a feature",
     reads=("changes/first_row",),
     labels=("tasks", "tagged"),
@@ -322,8 +307,6 @@ def figure7(first_row: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="figure8",
-    number="Figure 8",
     title="Change in score when one head is disabled",
     reads=("disabling_heads",),
     labels=("tasks",),
@@ -367,8 +350,6 @@ def figure8(disabling_heads: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="figure9",
-    number="Figure 9",
     title="Change in score when a whole layer is disabled",
     reads=("disabling_layers",),
     labels=("tasks",),

@@ -176,7 +176,6 @@ def classify(network: MapNetwork, pictures: torch.Tensor) -> npt.NDArray[np.floa
 
 
 def load_network(path: str) -> MapNetwork:
-    """The trained network."""
     network = MapNetwork()
     try:
         network.load_state_dict(load_file(path))

@@ -90,7 +90,6 @@ STUDY = Study(
     id=ID,
     order=3,
     title="Kovaleva et al. (2019): Revealing the Dark Secrets of BERT",
-    description="Kovaleva et al. 2019, Revealing the Dark Secrets of BERT.",
     paper=Paper("Kovaleva et al. (2019)", "https://arxiv.org/abs/1908.08593"),
     roles={
         "frames": Role("frames", "Figures 3 and 4."),

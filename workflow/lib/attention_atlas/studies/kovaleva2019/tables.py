@@ -14,8 +14,7 @@ from attention_atlas.corpora.marked_text import LONGEST_ELEMENT, LONGEST_SENTENC
 from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
-from attention_atlas.published.compare import Claim, all_hold, compare, value_table, verdict_counts
-from attention_atlas.published.fixed import claims_table
+from attention_atlas.published.compare import Claim, all_hold, claims_table, compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, published_column
 from attention_atlas.stats.intervals import LEVEL
@@ -64,8 +63,6 @@ _LINK_WORDS = {
 
 
 @table(
-    id="table1",
-    number="Table 1",
     title="Tasks without fine-tuning, from random weights, and fine-tuned",
     reads=("scores",),
     labels=("tasks",),
@@ -106,8 +103,6 @@ def _cell(line: pd.Series) -> str:
 
 
 @table(
-    id="options",
-    number="Options",
     title="Effect of each open choice on the values of heads",
     reads=("changes/options",),
     optional={"frame_options": ("frames", "frame_options.tsv")},
@@ -131,8 +126,6 @@ def options(frames: Mapping[str, pd.DataFrame]) -> Table:
 
 
 @table(
-    id="claims",
-    number="Claims",
     title="The paper's claims, tested on the run's models",
     reads=("changes/statistics", "changes/links", "changes/classes", "table1", "table1_gains", "disabling", "disabling_heads"),
     optional={"frame_heads": ("frames", "frame_heads.tsv")},
@@ -145,21 +138,13 @@ def claims(frames: Mapping[str, pd.DataFrame]) -> Table:
     return claims_table(tested_claims(frames))
 
 
-@table(
-    id="dropped",
-    number="Dropped",
-    title="Dropped examples, by reason",
-    gathers=("shards_by_corpus",),
-    uses=("frames", "tagged"),
-)
+@table(title="Dropped examples, by reason", gathers=("shards_by_corpus",), uses=("frames", "tagged"))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of examples kept and dropped in each corpus of the study, by reason."""
     return dropped_records(shards_by_corpus)
 
 
 @table(
-    id="comparison",
-    number="Comparison",
     title="Every published number beside this run's",
     reads=(
         "table1",
@@ -177,7 +162,6 @@ def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
         "changes/statistics",
     ),
     optional={"frame_heads": ("frames", "frame_heads.tsv")},
-    settings=("recipe",),
     labels=("tasks", "frames"),
     uses=("frames", "tagged"),
     megabytes=2000,
@@ -191,8 +175,7 @@ def comparison(frames: Mapping[str, pd.DataFrame], recipe: Mapping[str, Any], la
     tables = {_PUBLISHED_AS.get(name, name): frame for name, frame in frames.items()}
     tables["quantities"] = quantities(_quantities(frames, recipe))
     published = load_published("kovaleva2019")
-    frame = compare(published, measure(published, tables, labels))
-    return value_table(frame, [verdict_counts(frame)])
+    return value_table(compare(published, measure(published, tables, labels)))
 
 
 def _quantities(frames: Mapping[str, pd.DataFrame], recipe: Mapping[str, Any]) -> Iterator[Quantity]:

@@ -34,6 +34,7 @@ from attention_atlas.methods.head_measures import (
 from attention_atlas.methods.importance import Derivatives, HeadDerivatives, importance, normalised, unnormalised
 from attention_atlas.stats.intervals import LEVEL as COVERAGE
 from attention_atlas.stats.intervals import (
+    Floats,
     expanded_level,
     level_of_parts,
     percentile_interval,
@@ -44,7 +45,6 @@ from attention_atlas.stats.ranks import pearson, spearman, weighted_pearson
 from attention_atlas.stats.significance import mcnemar
 from attention_atlas.stats.simultaneous import adjusted_p, count_p, exchanged_differences, simultaneous_largest, two_sided_p
 
-Floats = npt.NDArray[np.float64]
 Row = dict[str, object]
 EXPERIMENTS = (TRANSLATION, CLASSIFICATION)
 BLEU, ACCURACY = "BLEU", "accuracy"

@@ -19,8 +19,8 @@ import torch
 from transformers import PreTrainedModel
 
 from attention_atlas.attention.batches import model_inputs
-from attention_atlas.attention.engine import ENCODER_SELF, attention_shape
-from attention_atlas.attention.plans import Plan
+from attention_atlas.attention.engine import attention_shape
+from attention_atlas.attention.plans import ENCODER_SELF, Plan
 from attention_atlas.corpora.alignment import open_tokenizer
 from attention_atlas.corpora.examples import Example, Examples
 from attention_atlas.errors import AtlasError

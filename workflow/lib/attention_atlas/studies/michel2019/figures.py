@@ -42,11 +42,7 @@ _EPOCH_MARKERS = "os^DvP*X"
 
 
 @figure(
-    id="figure1",
-    number="Figure 1",
-    title="Heads by the change in score when they are masked",
-    reads=("ablation",),
-    labels=("translation", "classification"),
+    title="Heads by the change in score when they are masked", reads=("ablation",), labels=("translation", "classification")
 )
 def figure1(ablation: pd.DataFrame) -> style.DrawnFigure:
     """Share of heads by the change in score when each is masked alone (Michel et al. 2019, Figure 1). Titles: score without
@@ -91,8 +87,6 @@ def _legend(table: pd.DataFrame, markers: Mapping[str, str]) -> list[Line2D]:
 
 
 @figure(
-    id="figure2",
-    number="Figure 2",
     title="Change in score when a head is masked, on two corpora",
     reads=("correlation_heads", "correlations"),
     labels=("translation", "translation_other", "classification", "classification_other"),
@@ -131,8 +125,6 @@ def figure2(correlation_heads: pd.DataFrame, correlations: pd.DataFrame, labels:
 
 
 @figure(
-    id="figure3",
-    number="Figure 3",
     title="Score by percent of heads masked, in several orders",
     reads=("pruning_curves",),
     labels=("translation", "classification"),
@@ -187,8 +179,6 @@ def _lines(axis: Axes, curves: pd.DataFrame, y: str, by: str, titles: Mapping[An
 
 
 @figure(
-    id="figure4",
-    number="Figure 4",
     title="BLEU by percent of heads masked, for each kind of attention",
     reads=("pruning_curves_by_kind",),
     labels=("translation",),
@@ -217,8 +207,6 @@ def figure4(pruning_curves_by_kind: pd.DataFrame) -> style.DrawnFigure:
 
 
 @figure(
-    id="figure5",
-    number="Figure 5",
     title="BLEU by percent of heads masked, during training",
     reads=("training_curves",),
     labels=("dynamics",),

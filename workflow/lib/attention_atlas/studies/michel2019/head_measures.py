@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attention_atlas.methods.head_measures import EFFECT, PLACE, Measure, Source, where
+from attention_atlas.methods.head_measures import EFFECT, INTERVAL, PLACE, Measure, Source, where
 
 _HARM = "masking the head hurts less, or helps"
 _MASKED = Measure(
@@ -15,13 +15,12 @@ _MASKED = Measure(
     chance=0,
     adjusted=True,
 )
-_INTERVAL = ("ci_low", "ci_high")
 MEASURES = (
     Source(
         "michel2019/figure1",
-        where("masked", "delta", _INTERVAL, "n", "p_adjusted", experiment="classification"),
+        where("masked", "delta", INTERVAL, "n", "p_adjusted", experiment="classification"),
         (_MASKED,),
-        ("experiment", *PLACE, "delta", *_INTERVAL, "p_adjusted", "n"),
+        ("experiment", *PLACE, "delta", *INTERVAL, "p_adjusted", "n"),
         "examples",
         model="classifier",
         group=EFFECT,
@@ -30,7 +29,7 @@ MEASURES = (
         "michel2019/head_importance",
         where("importance", "importance", task="classification", definition="paper"),
         (Measure("importance", "Importance by derivatives", "Section 4", "per layer norm", "pruned late"),),
-        ("task", "definition", *PLACE, "importance", *_INTERVAL, "n"),
+        ("task", "definition", *PLACE, "importance", *INTERVAL, "n"),
         "examples",
         model="classifier",
         group=EFFECT,

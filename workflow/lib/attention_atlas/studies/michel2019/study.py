@@ -89,7 +89,6 @@ STUDY = Study(
     id=ID,
     order=4,
     title="Michel et al. (2019): Are Sixteen Heads Really Better than One?",
-    description="Michel et al. 2019, Are Sixteen Heads Really Better than One?",
     paper=Paper("Michel et al. (2019)", "https://arxiv.org/abs/1905.10650"),
     roles=ROLES,
     artifacts=tuple(

@@ -13,8 +13,7 @@ from attention_atlas.io.html_tables import Layout, Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_measures import CLASSIFICATION, KEYS, OTHERS, TRANSLATION
-from attention_atlas.published.compare import Claim, all_hold, compare, value_table, verdict_counts
-from attention_atlas.published.fixed import claims_table
+from attention_atlas.published.compare import Claim, all_hold, claims_table, compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import load_published, published_column
 from attention_atlas.published.values import rows_of_column as published_cells
@@ -37,13 +36,7 @@ PUBLISHED = "published_delta"
 """Column of Tables 1, 2, 3, 5 and 6: the paper's change in score of the same kind, layer (and head), of its own model."""
 
 
-@table(
-    id="table1",
-    number="Table 1",
-    title="Change in BLEU when one head is masked, with tests",
-    reads=("ablation",),
-    labels=("translation",),
-)
+@table(title="Change in BLEU when one head is masked, with tests", reads=("ablation",), labels=("translation",))
 def table1(ablation: pd.DataFrame) -> Table:
     """Change in BLEU when one head of the translation model is masked: encoder, decoder or encoder-decoder attention (Michel et
     al. 2019, Table 1). * p < 0.01 by paired bootstrap, two-sided; ** p_adjusted < 0.01: adjusted for all heads by the maximum
@@ -83,13 +76,7 @@ def signature() -> str:
     return str(metric.get_signature())
 
 
-@table(
-    id="table2",
-    number="Table 2",
-    title="Translation with only the best head of a layer",
-    reads=("ablation_best_translation",),
-    labels=("translation",),
-)
+@table(title="Translation with only the best head of a layer", reads=("ablation_best_translation",), labels=("translation",))
 def table2(ablation_best_translation: pd.DataFrame) -> Table:
     """Change in BLEU when all heads of a layer but the best one are masked (Michel et al. 2019, Table 2). The best head is
     selected on the reported examples, as in the paper, and for heldout_delta on one half of the examples and measured on the
@@ -99,8 +86,6 @@ def table2(ablation_best_translation: pd.DataFrame) -> Table:
 
 
 @table(
-    id="table3",
-    number="Table 3",
     title="Classification with only the best head of a layer",
     reads=("ablation_best_classification",),
     labels=("classification",),
@@ -131,13 +116,7 @@ def _one_head(number: int, rows: pd.DataFrame, selected: str, note: str) -> Tabl
     return Table(frame, [scale, note], page, {PUBLISHED: "paper: delta"}, formats)
 
 
-@table(
-    id="table4",
-    number="Table 4",
-    title="Speed and size with half of the heads pruned",
-    reads=("timing",),
-    labels=("classification",),
-)
+@table(title="Speed and size with half of the heads pruned", reads=("timing",), labels=("classification",))
 def table4(timing: pd.DataFrame) -> Table:
     """Examples per second and size of a classifier with its least important heads pruned from its weights, at several batch
     sizes (Michel et al. 2019, Table 4). Only times change between runs. paper: on a GTX 1080 Ti.
@@ -164,11 +143,8 @@ def table4(timing: pd.DataFrame) -> Table:
 
 
 @table(
-    id="table5",
-    number="Table 5",
     title="Translation with one head per layer, selected on another corpus",
     reads=("masked/translation.parquet", "masked/translation_further.parquet"),
-    settings=("resamples", "seed"),
     labels=("translation_test", "translation"),
     needs=("translation", "translation_other", "translation_test"),
     megabytes=2000,
@@ -184,11 +160,8 @@ def table5(
 
 
 @table(
-    id="table6",
-    number="Table 6",
     title="Classification with one head per layer, selected on a separate set",
     reads=("masked/classification.parquet", "masked/classification_further.parquet"),
-    settings=("resamples", "seed"),
     labels=("classification", "classification_selection"),
     needs=("classification", "classification_other", "classification_selection"),
     megabytes=2000,
@@ -221,12 +194,9 @@ def _selected_elsewhere(
 
 
 @table(
-    id="claims",
-    number="Claims",
     title="The paper's claims, and objections to them, tested on this run's models",
     reads=("statistics", "table1", "table2", "table3", "correlations", "figure3", "figure4"),
     optional={"figure5": ("dynamics", "figure5.tsv"), "training_statistics": ("dynamics", "training_statistics.tsv")},
-    settings=("importance",),
     labels=("translation", "classification"),
     uses=("translation_test", "classification_selection", "dynamics", "dynamics_importance"),
     resources=("published/fixed_claims.tsv",),
@@ -439,8 +409,6 @@ def prunable(curve: pd.DataFrame) -> int:
 
 
 @table(
-    id="dropped",
-    number="Dropped",
     title="Dropped examples, by reason",
     gathers=("shards_by_corpus",),
     uses=("translation_test", "classification_selection", "dynamics", "dynamics_importance"),
@@ -451,8 +419,6 @@ def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
 
 
 @table(
-    id="comparison",
-    number="Comparison",
     title="Every published number beside this run's",
     reads=("table1", "table2", "table3", "correlations", "figure3", "figure4", "head_importance"),
     optional={
@@ -470,8 +436,7 @@ def comparison(frames: Mapping[str, pd.DataFrame], labels: Mapping[str, RunLabel
     """
     measured = {**frames, "quantities": quantities(_quantities(frames))}
     published = load_published("michel2019")
-    frame = compare(published, measure(published, measured, labels))
-    return value_table(frame, [verdict_counts(frame)])
+    return value_table(compare(published, measure(published, measured, labels)))
 
 
 def _quantities(frames: Mapping[str, pd.DataFrame]) -> Iterator[Quantity]:

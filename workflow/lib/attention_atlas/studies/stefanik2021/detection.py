@@ -32,14 +32,12 @@ from attention_atlas.corpora.keyphrases import OUTSIDE, stem
 from attention_atlas.errors import AtlasError
 from attention_atlas.methods.head_tables import DOCUMENTS, head_rows, mean_rows
 from attention_atlas.models.card import Card
-from attention_atlas.stats.held_out import folds_of
-from attention_atlas.stats.intervals import correlation_interval, percentile_interval, resampled_counts
+from attention_atlas.stats.held_out import Bools, folds_of
+from attention_atlas.stats.intervals import Floats, correlation_interval, percentile_interval, resampled_counts
 from attention_atlas.stats.ranks import aucs, clustered_auc_intervals, spearman
 from attention_atlas.stats.significance import mean_interval
 from attention_atlas.stats.simultaneous import random_exchanges, simultaneous_interval
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.intp]
 REDUCTIONS = ("mean", "max")
 """How the attention that a word receives is pooled over query words; features are maxima, as in the slides."""
@@ -50,8 +48,6 @@ _GROUPS = 10
 
 
 class Fit(NamedTuple):
-    """Settings of the regression."""
-
     folds: int  # of documents
     l2_penalty: float  # of squared coefficients (scikit-learn's 1 / C)
     fits: int  # to resampled documents, for intervals

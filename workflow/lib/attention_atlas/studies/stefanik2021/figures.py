@@ -37,8 +37,6 @@ _METRICS = {
 
 
 @figure(
-    id="relative_attention",
-    number="Relative attention",
     title="Attention received by keyphrase words, by head",
     reads=("detection/relative_attention",),
     labels=("documents",),
@@ -75,7 +73,6 @@ def _draw_heads(
 
 
 @figure(
-    id="head_ranking",
     number="Ranking of heads",
     title="How well each head alone detects keyphrase words",
     reads=("detection/head_ranking",),
@@ -111,8 +108,6 @@ def head_ranking(head_ranking: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="logistic_regression",
-    number="Logistic regression",
     title="All heads together: coefficients, permutation importance, softmax weights",
     reads=("detection/logistic_regression",),
     labels=("documents",),
@@ -141,7 +136,6 @@ def logistic_regression(logistic_regression: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="fine_tuning",
     number="Fine-tuning",
     title="Fine-tuned taggers, full and pruned",
     reads=("removal_tables/fine_tuning",),
@@ -177,7 +171,6 @@ def fine_tuning(fine_tuning: pd.DataFrame) -> DrawnFigure:
 
 
 @figure(
-    id="ablation",
     number="Removing heads",
     title="Change in F1 when one head is removed, and F1 by number of heads removed",
     reads=("removal_tables/ablation", "cumulative_ablation", "removal_tables/fine_tuning"),
@@ -235,8 +228,6 @@ def _by_number(axes: Iterable[Axes], cumulative: pd.DataFrame) -> int:
 
 
 @figure(
-    id="baselines",
-    number="Baselines",
     title="Attention compared with other keyphrase extractors",
     reads=("extraction/baselines",),
     labels=("test",),

@@ -31,12 +31,11 @@ from attention_atlas.methods.masked_heads import Step, ascending, head_gradients
 from attention_atlas.methods.masked_heads import random_orders as shuffled_orders
 from attention_atlas.models.card import Card
 from attention_atlas.models.task_heads import gold_tags, load_tagger, tag_loss, tags_under
-from attention_atlas.stats.intervals import percentile_interval, resampled_counts
+from attention_atlas.stats.intervals import Floats, percentile_interval, resampled_counts
 from attention_atlas.stats.simultaneous import adjusted_p, exchanged_differences, simultaneous_interval
 from attention_atlas.studies.stefanik2021.head_measures import METRICS
 
 _log = logging.getLogger(__name__)
-Floats = npt.NDArray[np.float64]
 REMOVED = ["split", "order", "draw", "percent", "count"]
 """Columns that name a set of removed heads: the documents, the order, the number of a random order, how many heads are gone."""
 _SET = [*REMOVED, "layer", "head"]
@@ -145,8 +144,6 @@ def resampled_percent(counts: Floats, resamples: int, seed: int) -> Floats:
 
 
 class Removals(NamedTuple):
-    """The answers of one tagger."""
-
     sets: pd.DataFrame  # one row for each set of removed heads: `REMOVED`, layer, head
     counts: Mapping[str, Floats]  # metric -> [set, document, 3] right, answered, expected; NaN for documents of another split
 
@@ -161,7 +158,6 @@ class Removals(NamedTuple):
 
 
 def removals_of(answers: pd.DataFrame) -> Removals:
-    """The answers of a tagger, see `removal`."""
     sets = answers[_SET].drop_duplicates(ignore_index=True)
     row, column = (answers.groupby(names, sort=False).ngroup() for names in (_SET, ["split", "record"]))
     counts = {}
@@ -219,15 +215,12 @@ def _models(removals: Removals) -> dict[str, int]:
     places = {"whole": removals.places(order="one", split="test", count=0)}
     selections = ("pruned", "worst_to_best", "development"), ("pruned_on_test", "worst_to_best_on_test", "test")
     for model, order, split in selections:
-        places[model] = removals.places(order=order, split="test", count=best_count(removals, order, split))
+        chosen = removals.places(order=order, split=split)
+        # With the best token F1; the smallest number of heads if several tie.
+        count = int(removals.sets["count"][chosen[percent(removals.parts("token_f1", chosen)).argmax()]])
+        places[model] = removals.places(order=order, split="test", count=count)
     places["without_heads"] = removals.places(order="worst_to_best", split="test")[-1:]
     return {model: int(place) for model, (place,) in places.items()}
-
-
-def best_count(removals: Removals, order: str, split: str) -> int:
-    """The number of heads removed in an order where token F1 on a split is best; the smallest one if several tie."""
-    places = removals.places(order=order, split=split)
-    return int(removals.sets["count"][places[percent(removals.parts("token_f1", places)).argmax()]])
 
 
 def _with_mean(by_seed: Iterable[Floats]) -> list[Floats]:

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer, TfidfVectorizer
 
@@ -24,12 +23,11 @@ from attention_atlas.io.messages import progress
 from attention_atlas.models.card import Card
 from attention_atlas.models.devices import pick_device
 from attention_atlas.models.loading import locate
-from attention_atlas.stats.intervals import bootstrap_ratio, percentile_interval
+from attention_atlas.stats.intervals import Floats, bootstrap_ratio, percentile_interval
 from attention_atlas.stats.significance import mean_interval
 from attention_atlas.studies.stefanik2021.head_measures import ATTENTION_METHODS
 from attention_atlas.studies.stefanik2021.removal import percent, phrase_counts, removal_tables, resampled_percent
 
-Floats = npt.NDArray[np.float64]
 Phrase = tuple[str, ...]  # words in lower case
 Candidates = dict[Phrase, list[tuple[int, int]]]  # phrase of a text -> its occurrences: first word, and word after the last
 Rankings = list[list[Phrase]]  # [document] phrases, the best first

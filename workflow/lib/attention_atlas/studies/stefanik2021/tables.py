@@ -11,8 +11,7 @@ from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.methods.head_tables import DOCUMENTS
-from attention_atlas.published.compare import Claim, compare, value_table, verdict_counts
-from attention_atlas.published.fixed import claims_table
+from attention_atlas.published.compare import Claim, claims_table, compare, value_table
 from attention_atlas.published.matching import measure
 from attention_atlas.published.values import load_published, published_rows
 from attention_atlas.stats.simultaneous import largest_size_interval
@@ -25,8 +24,6 @@ _F1 = {"token_f1": "token F1", "phrase_f1": "phrase F1"}
 
 
 @table(
-    id="claims",
-    number="Claims",
     title="What the slides say or suggest, tested on this run",
     reads=(
         "detection/relative_attention",
@@ -165,8 +162,6 @@ def _attention(table: pd.DataFrame) -> Claim:
 
 
 @table(
-    id="comparison",
-    number="Comparison",
     title="Every published number beside this run's",
     reads=("detection/head_ranking", "removal_tables/fine_tuning", "extraction/baselines"),
     labels=("documents", "tagging"),
@@ -183,13 +178,10 @@ def comparison(
     frames = {"head_ranking": head_ranking, "fine_tuning": fine_tuning}
     frames["best_extractor"] = best.assign(title=best["method"].map(METHOD_TITLES))
     published = load_published("stefanik2021")
-    frame = compare(published, measure(published, frames, labels))
-    return value_table(frame, [verdict_counts(frame)])
+    return value_table(compare(published, measure(published, frames, labels)))
 
 
-@table(
-    id="dropped", number="Dropped", title="Dropped documents, by reason", gathers=("shards_by_corpus",), needs=("documents",)
-)
+@table(title="Dropped documents, by reason", gathers=("shards_by_corpus",), needs=("documents",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of documents kept and dropped in each corpus of the study, by reason."""
     return dropped_records(shards_by_corpus)

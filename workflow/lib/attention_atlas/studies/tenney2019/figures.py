@@ -36,13 +36,7 @@ _COREFERENCE = {"1": "coreferent", "0": "not coreferent"}
 _COLOURS = {1: style.BLUE, 0: style.ORANGE}  # whether a label is the right one -> its colour
 
 
-@figure(
-    id="figure1",
-    number="Figure 1",
-    title="Expected layer, centre of gravity and F1 of each task",
-    reads=("summary/tasks",),
-    labels=("tasks",),
-)
+@figure(title="Expected layer, centre of gravity and F1 of each task", reads=("summary/tasks",), labels=("tasks",))
 def figure1(summary_tasks: pd.DataFrame) -> style.DrawnFigure:
     """Expected layer by cumulative scores and centre of gravity of the mixing weights of each task, with 95 % intervals, and F1
     on layer 0 and on all layers (Tenney et al. 2019, Figure 1). Hollow diamonds: published values of BERT, at the same relative
@@ -95,8 +89,6 @@ def _ends_of_scores(axis: Axes, x: float, title: str, scores: pd.DataFrame, task
 
 
 @figure(
-    id="figure2",
-    number="Figure 2",
     title="Mixing weights and differential scores of each task",
     reads=("summary/layers",),
     labels=("tasks",),
@@ -111,7 +103,6 @@ def figure2(summary_layers: pd.DataFrame) -> style.DrawnFigure:
 
 
 @figure(
-    id="figure_a3",
     number="Figure A.3",
     title="Mixing weights and differential scores of two models",
     reads=("second_model/layers", "summary/layers"),
@@ -200,8 +191,6 @@ def _above(axis: Axes, words: str) -> None:
 
 
 @figure(
-    id="figure3",
-    number="Figure 3",
     title="Predictions for ambiguous targets, layer by layer",
     reads=("traces",),
     labels=("tasks",),

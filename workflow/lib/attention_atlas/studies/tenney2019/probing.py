@@ -51,8 +51,6 @@ _TRACED_TASKS = ("pos", "constituents", "entities", "roles", "coreference")  # t
 
 @dataclass(frozen=True)
 class Plan:
-    """The probes to train."""
-
     seeds: Sequence[int]  # of each kind of probe
     layer0: Sequence[str]  # `embeddings`, `lexical` or both
     whole: bool  # probe every layer; otherwise only layer 0 and the last layer (a control model)

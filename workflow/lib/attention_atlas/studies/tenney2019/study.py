@@ -92,7 +92,6 @@ STUDY = Study(
     id=ID,
     order=5,
     title="Tenney et al. (2019): BERT Rediscovers the Classical NLP Pipeline",
-    description="Tenney et al. 2019, BERT Rediscovers the Classical NLP Pipeline.",
     paper=Paper("Tenney et al. (2019)", "https://arxiv.org/abs/1905.05950"),
     roles={"cases": Role("edges", "sentences that Figure 3 shows first.")},
     artifacts=shown_artifacts(ID, uses=("cases",)),

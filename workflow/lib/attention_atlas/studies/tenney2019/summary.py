@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from attention_atlas.methods.head_tables import UNIT_COLUMNS
-from attention_atlas.stats.intervals import percentile_interval, resampled_counts
+from attention_atlas.stats.intervals import Floats, percentile_interval, resampled_counts
 from attention_atlas.studies.tenney2019.targets import (
     ANSWERS,
     CONDITIONS,
@@ -26,7 +26,6 @@ from attention_atlas.studies.tenney2019.targets import (
     recipe_of,
 )
 
-Floats = npt.NDArray[np.float64]
 Frames = Mapping[str, pd.DataFrame]  # task -> a table of its probes
 FIGURE3 = ["sentence", "source", "task", "id", "words", "target", "span1", "span2", "layer", "label", "gold", "probability"]
 RISING = "F1 still rising at the step limit"

@@ -19,8 +19,7 @@ from attention_atlas.corpora.layers import EDGE_TASKS
 from attention_atlas.io.html_tables import Table
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
-from attention_atlas.published.compare import CLOSE, EXACT, NO, Claim, Measured, all_hold, compare, value_table, verdict_counts
-from attention_atlas.published.fixed import claims_table
+from attention_atlas.published.compare import CLOSE, EXACT, NO, Claim, Measured, all_hold, claims_table, compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import Published, load_published
 from attention_atlas.stats.intervals import LEVEL, expanded_level, level_of_parts
@@ -51,13 +50,7 @@ PUBLISHED_TARGETS = {
 """Targets of each training and development set (corrected by the authors: nyu-mll/jiant-v1-legacy, probing/README.md)."""
 
 
-@table(
-    id="controls",
-    number="Controls",
-    title="F1 of each task on layer 0 and on all layers, with controls",
-    reads=("summary/ends",),
-    labels=("tasks",),
-)
+@table(title="F1 of each task on layer 0 and on all layers, with controls", reads=("summary/ends",), labels=("tasks",))
 def controls(summary_ends: pd.DataFrame) -> Table:
     """F1 of probes on the input of the first layer and on all layers, mean over seeds; beside it, of a model with random
     layers, a control task, shuffled labels, the best constant answer, and an equal number of steps. Intervals: bootstrap over
@@ -78,13 +71,7 @@ def controls(summary_ends: pd.DataFrame) -> Table:
     return Table(summary_ends, notes, page, formats=formats)
 
 
-@table(
-    id="options",
-    number="Options",
-    title="Effect of options: layer 0, running maximum, equal steps",
-    reads=("summary/options",),
-    labels=("tasks",),
-)
+@table(title="Effect of options: layer 0, running maximum, equal steps", reads=("summary/options",), labels=("tasks",))
 def options(summary_options: pd.DataFrame) -> Table:
     """The result under each option of the method (Tenney et al. 2019): layer 0 as the input of the first layer, or as the words
     alone, as in the published code; gains as measured, or of the best score so far; early stopping, or the same number of steps
@@ -96,8 +83,6 @@ def options(summary_options: pd.DataFrame) -> Table:
 
 
 @table(
-    id="claims",
-    number="Claims",
     title="The paper's claims, and objections to them, tested on this run's model",
     reads=("summary/tasks", "summary/ends", "summary/mixing_weights", "summary/resamples.parquet"),
     labels=("tasks",),
@@ -117,12 +102,9 @@ def claims(
 
 
 @table(
-    id="comparison",
-    number="Comparison",
     title="Every published number beside this run's",
     reads=("summary/tasks", "summary/layers", "summary/ends", "summary/options", "summary/mixing_weights"),
     gathers=("second_model",),
-    settings=("training", "tasks", "max_targets"),
     labels=("compared",),
 )
 def comparison(
@@ -161,7 +143,7 @@ def comparison(
         "The paper's 9.47 for coreference is that of BERT-large; BERT-base gives 3.62. Values of the run's second model are "
         "compared with that model. Ids with rerun are from the authors' later logs, on the test set; f1_lex: on words alone."
     )
-    return value_table(frame, [verdict_counts(frame), note])
+    return value_table(frame, [note])
 
 
 def _measured(
@@ -201,7 +183,7 @@ def recipe_differences(task: str, recipe: Mapping[str, Any]) -> list[str]:
     return [f"{name} {ours} (published {theirs})" for name, (ours, theirs) in pairs.items()]
 
 
-@table(id="dropped", number="Dropped", title="Dropped sentences, by reason", gathers=("shards_by_corpus",))
+@table(title="Dropped sentences, by reason", gathers=("shards_by_corpus",))
 def dropped(shards_by_corpus: RecordsByCorpus) -> Table:
     """Number of sentences kept and dropped in each corpus of the study of Tenney et al. (2019), by reason."""
     return dropped_records(shards_by_corpus)

@@ -31,9 +31,7 @@ def self_attention(attention: Attention) -> pd.DataFrame:
     return mean_rows(np.stack(values), RESAMPLES, SEED)
 
 
-@table(
-    id="table1", number="Table 1", title="Attention to the same token, by layer", reads=("self_attention",), labels=("texts",)
-)
+@table(title="Attention to the same token, by layer", reads=("self_attention",), labels=("texts",))
 def table1(self_attention: pd.DataFrame) -> Table:
     """Share of attention that tokens pay to themselves, mean and highest head of each layer (example study 2024, Table 1)."""
     by_layer = self_attention.groupby("layer")["value"]
@@ -43,9 +41,7 @@ def table1(self_attention: pd.DataFrame) -> Table:
     return Table(pd.DataFrame(shares | best).assign(n=int(self_attention["n"].max())))
 
 
-@figure(
-    id="figure1", number="Figure 1", title="Attention to the same token, by head", reads=("self_attention",), labels=("texts",)
-)
+@figure(title="Attention to the same token, by head", reads=("self_attention",), labels=("texts",))
 def figure1(self_attention: pd.DataFrame) -> DrawnFigure:
     """Share of attention that tokens pay to themselves, for every head (example study 2024, Figure 1)."""
     shares = self_attention.rename(columns={"value": "share"})[["layer", "head", "share"]]
@@ -56,7 +52,7 @@ def figure1(self_attention: pd.DataFrame) -> DrawnFigure:
     return DrawnFigure(drawn, shares, f"n = {int(self_attention['n'].max())} texts")
 
 
-@table(id="comparison", number="Comparison", title="Published numbers", reads=("table1",), labels=("texts",))
+@table(title="Published numbers", reads=("table1",), labels=("texts",))
 def comparison(table1: pd.DataFrame, labels: Mapping[str, RunLabel]) -> Table:
     """Every published number of the example study (2024) beside what this run measured."""
     frames = {"table1": table1, "quantities": quantities([Quantity("resamples", RESAMPLES)])}
