@@ -1,9 +1,10 @@
-# The atlas. Input: attention over its sentences, tables of single heads of all studies. Output: measures of the heads of a model
-# (those with the same files, or fine-tuned from one, share the scores of random weights), and tables over all studies.
+# The atlas. Input: attention over its sentences, tables of single heads of all studies. Output: measures of their heads.
 
 from attention_atlas.atlas.study import mlm_head, random_scores
 
 atlas = StudyInputs(config, "atlas")
+READ_BY_HEADS = "tables page_tables model shapes table_models skip_reasons random_weights resamples shuffles seed".split()
+HEADS = "heads measures measures_long correlations matches matching".split()
 on_sentences = {"examples": atlas.examples("sentences"), "card": "results/{run}/models/{model}/card.json"}
 
 
@@ -76,18 +77,10 @@ use rule measured as atlas_heads with:
         leaves(atlas.of_run("tables")),
         leaves(atlas.of_run("page_tables")),
     output:
-        heads="results/{run}/atlas/heads.tsv",
-        measures="results/{run}/atlas/measures.tsv",
-        measures_long="results/{run}/atlas/measures_long.tsv",
-        correlations="results/{run}/atlas/correlations.tsv",
-        matches="results/{run}/atlas/matches.tsv",
-        matching="results/{run}/atlas/matching.tsv",
+        **{name: f"results/{{run}}/atlas/{name}.tsv" for name in HEADS},
     pathvars:
         job="atlas/heads",
     group:
         "atlas_pages"
     params:
-        **atlas.parameters(
-            *("correlations:heads_of_run", "tables", "page_tables", "model", "shapes", "table_models", "skip_reasons"),
-            *("random_weights", "resamples", "shuffles", "seed"),
-        ),
+        **atlas.parameters("correlations:heads_of_run", *READ_BY_HEADS),

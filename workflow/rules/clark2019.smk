@@ -1,9 +1,8 @@
 # Clark et al. (2019), What Does BERT Look At? Input: attention caches of segments, treebanks, and texts with coreference chains.
 
-from attention_atlas.workflow.paths import one_of
-
 clark2019 = StudyInputs(config, "clark2019")
 PROBES = "results/{run}/clark2019/probes/{model}.tsv"
+VARIANT = "results/{run}/clark2019/{variant}"
 
 
 wildcard_constraints:
@@ -16,11 +15,9 @@ use rule measured as clark2019_surface with:
         **clark2019.maps("segments", examples=""),
         card=clark2019.card("segments"),
     output:
-        surface="results/{run}/clark2019/{variant}surface.tsv",
-        options="results/{run}/clark2019/{variant}surface_options.tsv",
-        summary="results/{run}/clark2019/{variant}surface_summary.tsv",
-        claims="results/{run}/clark2019/{variant}surface_claims.tsv",
-        weights="results/{run}/clark2019/{variant}figure1_weights.tsv",
+        **{name: f"{VARIANT}surface_{name}.tsv" for name in ("options", "summary", "claims")},
+        surface=f"{VARIANT}surface.tsv",
+        weights=f"{VARIANT}figure1_weights.tsv",
     pathvars:
         job="clark2019/{variant}surface",
     resources:
@@ -35,14 +32,9 @@ use rule measured as clark2019_dependencies with:
         **clark2019.maps("dependencies"),
         card=clark2019.card("dependencies"),
     output:
-        heads="results/{run}/clark2019/{variant}dependency_heads.tsv",
-        dependencies="results/{run}/clark2019/{variant}dependencies.tsv",
-        head_relations="results/{run}/clark2019/{variant}dependency_head_relations.tsv",
-        options="results/{run}/clark2019/{variant}dependency_options.tsv",
-        noop="results/{run}/clark2019/{variant}dependency_noop.tsv",
-        summary="results/{run}/clark2019/{variant}dependency_summary.tsv",
-        claims="results/{run}/clark2019/{variant}dependency_claims.tsv",
-        drawn="results/{run}/clark2019/{variant}figure5_dependencies.tsv",
+        **{name: f"{VARIANT}dependency_{name}.tsv" for name in "heads head_relations options noop summary claims".split()},
+        dependencies=f"{VARIANT}dependencies.tsv",
+        drawn=f"{VARIANT}figure5_dependencies.tsv",
     pathvars:
         job="clark2019/{variant}dependencies",
     resources:
@@ -56,12 +48,9 @@ use rule measured as clark2019_coreference with:
     input:
         **clark2019.maps("coreference"),
     output:
-        table="results/{run}/clark2019/{variant}coreference.tsv",
-        heads="results/{run}/clark2019/{variant}coreference_heads.tsv",
-        options="results/{run}/clark2019/{variant}coreference_options.tsv",
-        summary="results/{run}/clark2019/{variant}coreference_summary.tsv",
-        claims="results/{run}/clark2019/{variant}coreference_claims.tsv",
-        drawn="results/{run}/clark2019/{variant}figure5_coreference.tsv",
+        **{name: f"{VARIANT}coreference_{name}.tsv" for name in ("heads", "options", "summary", "claims")},
+        table=f"{VARIANT}coreference.tsv",
+        drawn=f"{VARIANT}figure5_coreference.tsv",
     pathvars:
         job="clark2019/{variant}coreference",
     resources:

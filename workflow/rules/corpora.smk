@@ -5,9 +5,7 @@ from sample_corpus import LABELLED_TASKS
 # Beside documents.txt.
 sample_files = "sentences.txt ud.conllu sd.conllu sd-train.conllu coreference.conll gap.tsv frames.json documents.jsonl".split()
 sample_files += ["questions.json", "questions-train.json"]
-sample_files += [
-    f"{task}{part}.jsonl" for task in LABELLED_TASKS + ("parallel", "edges", "keyphrases") for part in ("", "-train")
-]
+sample_files += expand("{task}{part}.jsonl", task=LABELLED_TASKS + ("parallel", "edges", "keyphrases"), part=("", "-train"))
 
 
 rule sample_corpus:
@@ -65,7 +63,6 @@ rule build_examples:
         "results/{run}/logs/build_examples/{model}/{corpus}/{shard}.log",
     benchmark:
         "results/{run}/benchmarks/build_examples/{model}/{corpus}/{shard}.tsv"
-    # A short job that many jobs depend on: run it first so that long jobs start early.
     priority: 30
     group:
         "examples"

@@ -1,5 +1,4 @@
-# Kovaleva et al. (2019), Revealing the Dark Secrets of BERT. Input: a pre-trained model and models fine-tuned on tasks of GLUE,
-# examples of those tasks, sentences with frames. Output: what studies/kovaleva2019/{tables,figures}.py draw.
+# Kovaleva et al. (2019), Revealing the Dark Secrets of BERT. Input: models fine-tuned on GLUE, examples of its tasks, frames.
 
 kovaleva2019 = StudyInputs(config, "kovaleva2019")
 predictions_by_task = kovaleva2019.of_group("tasks", "results/{run}/kovaleva2019/predictions/{task}.parquet")
@@ -86,10 +85,7 @@ use rule measured_by_model as kovaleva2019_measures with:
         **kovaleva2019.parameters("models:measures", "padded", "tagger", "seed", "measured_records", "ablated_records"),
         base=kovaleva2019.model(),
         tuned=kovaleva2019.of_seed("tasks"),
-        limit=lambda wildcards: {
-            "examples": kovaleva2019.limit("tasks")(wildcards),
-            "tagged": kovaleva2019.if_named("tagged", kovaleva2019.limit("tagged"))(wildcards) or 0,
-        },
+        limit=kovaleva2019.limits(examples="tasks", tagged="tagged"),
         task="{task}",
 
 
@@ -115,9 +111,7 @@ use rule measured as kovaleva2019_frames with:
     input:
         **kovaleva2019.maps("frames"),
     output:
-        heads="results/{run}/kovaleva2019/frame_heads.tsv",
-        options="results/{run}/kovaleva2019/frame_options.tsv",
-        sentence="results/{run}/kovaleva2019/frame_sentence.tsv",
+        **{name: f"results/{{run}}/kovaleva2019/frame_{name}.tsv" for name in ("heads", "options", "sentence")},
     pathvars:
         job="kovaleva2019/frames",
     resources:

@@ -1,7 +1,4 @@
-# Michel et al. (2019), Are Sixteen Heads Really Better than One? Input: a translation model and sentences with translations, a model
-# fine-tuned on a task and its examples. Output: tables in results/{run}/michel2019.
-
-from attention_atlas.methods.head_measures import CLASSIFICATION, TRANSLATION
+# Michel et al. (2019), Are Sixteen Heads Really Better than One? Input: a translation model, a fine-tuned model, examples.
 
 michel2019 = StudyInputs(config, "michel2019")
 MASKED, PRUNED = "results/{run}/michel2019/masked/{experiment}", "results/{run}/michel2019/pruned/{experiment}"
@@ -9,7 +6,6 @@ EFFECTS = ("ablation", "ablation_best_translation", "ablation_best_classificatio
 EFFECTS += ("head_importance", "pruning_curves", "pruning_curves_by_kind", "statistics")
 FURTHER = {TRANSLATION: "translation_test", CLASSIFICATION: "classification_selection"}  # roles of Tables 5 and 6
 further_examples_of = {kind: michel2019.if_named(role, michel2019.examples(role)) for kind, role in FURTHER.items()}
-further_limits = {kind: michel2019.if_named(role, michel2019.limit(role)) for kind, role in FURTHER.items()}
 tested, second = "{wildcards.experiment}", "{wildcards.experiment}_other"
 scored = ("{wildcards.experiment}_importance", "importance", "records")
 importance = {"definition": "importance.definition", "batch": "importance.batch"}
@@ -32,10 +28,9 @@ use rule measured_by_model as michel2019_masked with:
     params:
         **michel2019.parameters("experiments:masked"),
         experiment=michel2019.opened(tested, "beams"),
-        limit=lambda wildcards: {
-            **michel2019.limits(examples=tested, second_examples=second)(wildcards),
-            "further_examples": further_limits[wildcards.experiment](wildcards) or 0,
-        },
+        limit=lambda wildcards: michel2019.limits(
+            examples=tested, second_examples=second, further_examples=FURTHER[wildcards.experiment]
+        )(wildcards),
 
 
 use rule michel2019_masked as michel2019_pruned with:

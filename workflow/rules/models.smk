@@ -1,8 +1,6 @@
 # Input: the files of a model (package, folder or hub). Output: its card and its tokenizer, its masked-LM head, the checkpoints of
 # models that are fine-tuned here, with their cards; and the cache of its attention, which all studies share.
 
-from attention_atlas.workflow.paths import one_of
-
 FOLDER = "results/{run}/models/{model}"
 MAPS = "results/{run}/attention/{model}/{corpus}/{shard}.safetensors"
 SAVED = ("config", "tokenizer", "tokenizer_config")

@@ -1,7 +1,6 @@
 # Tables, figures and pages: a rule for each function that a study marks with @table, @figure or @page.
 
 from attention_atlas.workflow.shown import shown
-from attention_atlas.workflow.study import studies
 
 # Once for each study: what it looks up in all studies is kept.
 inputs_of = {study: StudyInputs(config, study) for study in studies()}

@@ -288,10 +288,13 @@ class StudyInputs(SharedInputs):
 
     @of_job
     def limits(self, wildcards: Wildcards, /, *same: str, **roles: str | tuple[str, ...]) -> dict[str, int]:
-        """The same for each parameter: parameter (or `same`) -> role, or role and keys of a setting, see `bounded`."""
+        """The same for each parameter: parameter (or `same`) -> role, or role and keys of a setting, see `bounded`; 0 for a role
+        that the run does not name.
+        """
         named = {**dict(zip(same, same, strict=True)), **roles}
+        unnamed = self.study.roles.keys() - study_corpora(self.config, wildcards.run, self.study.id)
         functions = {name: self.limit(role) if isinstance(role, str) else self.bounded(*role) for name, role in named.items()}
-        return {name: limit(wildcards) for name, limit in functions.items()}
+        return {name: 0 if named[name] in unnamed else limit(wildcards) for name, limit in functions.items()}
 
     @of_job
     def opened(self, wildcards: Wildcards, role: str, *settings: str) -> dict[str, Any]:
