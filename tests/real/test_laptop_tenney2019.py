@@ -1,18 +1,6 @@
 """The laptop run of Tenney et al.: probes on real treebanks, against what must hold on real text."""
 
 import numpy as np
-from conftest import ROOT
-
-from attention_atlas.workflow.config import read_configuration
-
-
-def test_the_registry_names_the_files_that_are_there(mirror):
-    config = read_configuration(ROOT)
-    tasks = config["runs"]["laptop"]["tenney2019"]["tasks"]
-    corpora = {corpus for entry in tasks.values() for corpus in (entry["training"], entry["development"])}
-    files = {config["corpora"][corpus]["source"]["mirror"] for corpus in corpora}
-    assert len(files) == 2
-    assert all((mirror / path).is_file() for path in files)
 
 
 def test_every_probe_of_every_task_is_there(table):
