@@ -1,7 +1,8 @@
-"""The configuration: files, inheritance, defaults, families, shapes of models, and its schema."""
+"""The configuration: files, inheritance, defaults, families, shapes of models, its schema, and what studies declare."""
 
 import copy
 import json
+import re
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -130,3 +131,26 @@ def test_a_stated_shape_that_contradicts_the_files_of_the_model_is_an_error_at_s
     assert {key: entry[key] for key in SHAPE} == {"layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH}
     describe("tiny", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
     assert json.loads((tmp_path / "card.json").read_text(encoding="utf-8"))["layers"] == LAYERS
+
+
+READERS = set(SCHEMA["$defs"]["corpus"]["properties"]["reader"]["enum"])
+STUDIES = list(studies().values())
+IDS = [declared.id for declared in STUDIES]
+
+
+@pytest.mark.parametrize("declared", STUDIES, ids=IDS)
+def test_roles_have_known_readers_and_models_that_are_settings(declared):
+    properties = SCHEMA["$defs"][declared.id]["properties"]
+    assert bool(declared.roles) == (declared.id != "scoreboard")
+    for name, role in declared.roles.items():
+        assert role.reader in READERS, name
+        assert re.fullmatch(r"[A-Za-z].*\.", role.use), name
+        assert not role.model or properties[role.model]["type"] == "string", name
+    for artifact in declared.artifacts:
+        assert {*artifact.needs, *artifact.uses} <= set(properties), artifact.id
+    optional = {name.partition(".")[0] for key, together in declared.optional.items() for name in (key, *together)}
+    assert optional <= set(properties)
+    # A run can do without all that a study does not require.
+    assert {name for name, role in declared.roles.items() if not role.required} == optional & {*declared.roles}
+    if declared.records_key:
+        assert properties[declared.records_key]["type"] == "integer"

@@ -1,8 +1,7 @@
 """Every figure of every study can be read when it is drawn from tables of the largest shape: text size, overlap, size."""
 
 import pytest
-from largest_inputs import INPUTS
-from largest_tables import LABEL, MODEL, long_labels
+from largest_inputs import INPUTS, LABEL, MODEL, long_labels
 from text_boxes import saved_figures
 
 from attention_atlas.workflow.shown import call_function, shown

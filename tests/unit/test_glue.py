@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import ExampleBuilder
@@ -98,9 +97,9 @@ def test_mistakes_are_named_with_their_place(tmp_path, text, task, message):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
+def built(tokenizer):
     """The example of a record, cut or dropped at a bound."""
-    pieces = WordPieces(save_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"))
+    pieces = WordPieces(tokenizer)
     return lambda item, bound, overlong: labelled_example(ExampleBuilder({"overlong": overlong}, "raw", pieces, bound), item)
 
 

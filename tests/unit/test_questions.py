@@ -6,7 +6,6 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_tokenizer import save_tokenizer
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import ExampleBuilder
@@ -19,11 +18,6 @@ CONTEXT = "The red cat sat. The dog, which was old, slept near the warm stove; n
 
 def question(text="Who slept?", answer="dog", context=CONTEXT):
     return Question("q1", text, context, (Answer(answer, context.index(answer)),))
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return save_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,7 @@
 """What the target rules build: artefacts and caches of the target runs, and what is done about missing files."""
 
 import pytest
-from shipped_runs import shipped, shipped_copy, wildcards
-from small_config import SMALL, changed, give_model
+from small_config import SMALL, changed, give_model, shipped, shipped_copy, wildcards
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.artifacts import Targets, built_tables
