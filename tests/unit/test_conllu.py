@@ -60,6 +60,19 @@ def test_files_with_byte_order_marks_can_be_joined_and_words_have_any_white_spac
     assert [(tree.document, tree.words) for tree in trees] == [("a", words), ("b", words)]
 
 
+WORD = "1\tgo\tgo\tX\t_\t_\t0\troot\t_\t_\n\n"
+
+
+def test_sentences_belong_to_the_last_document_that_was_opened(tmp_path):
+    path = tmp_path / "t.conllu"
+    # The second comment stands before a block without words, the third has no id.
+    path.write_text(
+        f"{WORD}# newdoc id = a b \n# sent_id = x\n{WORD}{WORD}# newdoc id = c\n\n# newdocument = no\n{WORD}# newdoc\n{WORD}"
+    )
+    documents = [None, "a b", "a b", "c", "document 3"]
+    assert [tree.document for tree in read_conllu(path)] == documents
+
+
 BAD = [
     (GOOD + SHORT[:-30], ":12: expected 10 columns separated by tabs, found 3; the file seems"),
     (SHORT + row(1, "x", "_", "_"), r":4: the head (column 7) is '_'"),

@@ -28,7 +28,7 @@ def plan(run: str) -> tuple[dict[str, Any], list[Job]]:
 
 
 @pytest.mark.parametrize("run", PLANNED)
-def test_every_declared_file_is_planned(run):
+def test_every_declared_file_is_planned_and_all_attention_is_declared(run):
     config, jobs = plan(run)
     of_run = list(artifacts_of(config, [run]))
     files = [path for _, study, artifact in of_run for path in study.paths(artifact, run)]
@@ -38,12 +38,7 @@ def test_every_declared_file_is_planned(run):
     assert counts["fine_tune_by_epoch"] == 1
     assert ("tenney2019_figure_a3" in counts) == (run != "laptop")
     assert counts["stefanik2021_removal"] >= (3 if run in ("open", "paper") else 1), "one a seed"
-
-
-@pytest.mark.parametrize("run", PLANNED)
-def test_the_attention_of_all_artefacts_is_declared(run):
-    """A cache that an artefact reads and no study declares among its pairs would be missing from the target `attention`."""
-    config, jobs = plan(run)
+    # A cache that an artefact reads and no study declares among its pairs would be missing from the target `attention`.
     declared = {
         path for place, n in caches(config).items() for path in shard_paths(config, *place, "attention", "safetensors", n)
     }
