@@ -246,7 +246,8 @@ def _check_model(model: nn.Module, verdict: Verdict) -> None:
             if causal != {kind == DECODER_SELF}:
                 fault(f"{kind} attention is{'' if kind == ENCODER_SELF else ' not'} causal")
         with contextlib.suppress(AtlasError):  # that attention can only be masked
-            if not close(observed(model, inputs, Plan().gated(torch.ones(heads), where=kind))[1], output):
+            gated = observed(model, inputs, Plan().gated(torch.ones(heads), where=kind))[1]
+            if not torch.allclose(gated, output, atol=1e-4 * max(1.0, float(output.abs().max()))):
                 fault(f"a plan that changes nothing changes the output ({kind})")
         plan = Plan().zero(layers[-1], 2, where=kind)
         of_all, _ = outputs_of_heads(model, inputs, None, kind, layers[-1])
@@ -287,11 +288,6 @@ def batch(model: nn.Module, lengths: tuple[int, ...], side: str = "right") -> di
 def main_output(output: Any) -> torch.Tensor:
     """The last hidden states, where the model has them."""
     return output.last_hidden_state if getattr(output, "last_hidden_state", None) is not None else output[0]
-
-
-def close(first: torch.Tensor, second: torch.Tensor) -> bool:
-    """Whether two outputs are equal up to rounding."""
-    return torch.allclose(first, second, atol=1e-4 * max(1.0, float(second.abs().max())))
 
 
 def eager(model: nn.Module, inputs: dict[str, torch.Tensor]) -> tuple[dict[Any, list[torch.Tensor]], torch.Tensor]:

@@ -98,10 +98,6 @@ def test_a_family_becomes_models_of_the_registry():
     assert study_model(resolved, "one", "kovaleva2019") == "tiny"
 
 
-def widths(raw: dict) -> dict[str, int]:
-    return {name: entry["hidden_size"] for name, entry in resolve(raw)["models"].items()}
-
-
 def test_the_width_of_a_model_is_stated_that_of_its_origin_or_64_for_each_head():
     raw = changed("models/large/heads", 16, changed("models/tiny/hidden_size", 384))
     parallel = {"limit": 10, "reader": "parallel", "languages": ["en", "fr"], "source": {"sample": "parallel.jsonl"}}
@@ -111,7 +107,8 @@ def test_the_width_of_a_model_is_stated_that_of_its_origin_or_64_for_each_head()
     trained = {"source": {"fine_tuned": "new"}, "layers": 2, "heads": 8, "training": training}
     # It stands before its base.
     raw["models"] = {"trained": trained, **raw["models"], "new": new}
-    assert widths(raw) == {"trained": 96, "tiny": 384, "large": 1024, "new": 96}
+    widths = {name: entry["hidden_size"] for name, entry in resolve(raw)["models"].items()}
+    assert widths == {"trained": 96, "tiny": 384, "large": 1024, "new": 96}
     contradiction = sentence(changed("models/new/hidden_size", 512, raw))
     assert "models.new.hidden_size: 512 contradicts source.untrained, which says 96. Correct the key, or" in contradiction
     assert "256 contradicts its base 'new', which says 96" in sentence(changed("models/trained/hidden_size", 256, raw))

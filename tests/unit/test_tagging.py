@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pytest
 import torch
 from first_gradients import assert_parts_give_the_gradient_of_the_batch
 from small_entries import FILE_ORDER, KEYPHRASES
@@ -35,18 +34,6 @@ def example(record, size, tags=None):
     return Example(record, f"d{record}", ids, (0,) * len(ids), tuple(map(str, ids)), word, tuple("w" * size), {"tags": tags})
 
 
-@pytest.fixture(scope="module")
-def tagger():
-    torch.manual_seed(0)
-    size = {"hidden_size": 16, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": 16}
-    config = BertConfig(
-        vocab_size=60, max_position_embeddings=40, pad_token_id=PAD, num_labels=3, initializer_range=0.5, **size
-    )
-    model = BertForTokenClassification(config).eval().requires_grad_(False)
-    install(model)
-    return model
-
-
 EXAMPLES = [example(record, size) for record, size in enumerate((5, 9, 3, 7, 7, 4))]
 
 
@@ -59,7 +46,12 @@ def slow_tags(model, document, plan=None):
     return "".join(TAGS[best[k]] for k in firsts)
 
 
-def test_removals_are_ranked_on_development_and_equal_direct_answers(tagger):
+def test_removals_are_ranked_on_development_and_equal_direct_answers():
+    torch.manual_seed(0)
+    size = {"hidden_size": 16, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": 16}
+    size |= {"vocab_size": 60, "max_position_embeddings": 40, "pad_token_id": PAD, "num_labels": 3, "initializer_range": 0.5}
+    tagger = BertForTokenClassification(BertConfig(**size)).eval().requires_grad_(False)
+    install(tagger)
     card = ModelCard("m", "x", "bert", LAYERS, HEADS, 64, "[CLS]", "[SEP]", PAD, "", "pretrained", 0, "float32")
     table = removal(tagger, card, EXAMPLES[:3], EXAMPLES[3:], step=50, random_orders=2, seed=3)
     single = table[table["order"] == "one"]
