@@ -3,14 +3,12 @@
 import shutil
 from types import SimpleNamespace
 
-import pytest
-from small_config import SHIPPED, shipped, shipped_copy, wildcards, with_family
+from small_config import shipped, shipped_copy, wildcards, with_family
 
-from attention_atlas.errors import AtlasError
 from attention_atlas.studies.kovaleva2019.study import ID, examples, tasks_of
 from attention_atlas.studies.michel2019.study import same_file
 from attention_atlas.workflow.artifacts import listed_artifacts
-from attention_atlas.workflow.config import merged, read_schema, resolve
+from attention_atlas.workflow.config import read_schema, resolve
 from attention_atlas.workflow.requirements import without_missing
 from attention_atlas.workflow.shared_inputs import (
     NOT_IN_EXAMPLES,
@@ -121,13 +119,6 @@ def test_a_slice_of_the_same_file_is_not_another_corpus():
     assert same_file(shipped(), "laptop") == {"translation": False, "classification": True}
     for run in ("open", "paper"):
         assert same_file(shipped(), run) == {"translation": False, "classification": False}, run
-
-
-def test_a_translation_model_needs_text_tokenised_as_its_training_text():
-    other = SHIPPED["corpora"]["newstest2014"] | {"tokenised": "moses"}
-    overlay = {"runs": {"paper": {"michel2019": {"translation_test": "other"}}}, "corpora": {"other": other}}
-    with pytest.raises(AtlasError, match="tokenised by moses, but model 'opus-mt-tc-big-en-fr' needs untokenised text"):
-        resolve(merged(SHIPPED, overlay))
 
 
 def test_models_of_a_task_by_seed_and_by_what_they_are_trained_from():
