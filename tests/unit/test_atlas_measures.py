@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from atlas_tables import score_table
 from scipy.stats import norm
-from small_treebank import write_treebank
+from small_shards import write_treebank
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.correlations import heads_of_run

@@ -5,33 +5,12 @@ import weakref
 
 import pytest
 import torch
-from tiny_models import (
-    ARCHITECTURES,
-    DECODERS,
-    FIRST_WORD,
-    LENGTHS,
-    batch_for,
-    installed,
-    main_output,
-    plan_for,
-    recorder,
-    run,
-    tiny,
-)
+from tiny_models import ARCHITECTURES, DECODERS, FIRST_WORD, batch_for, installed, main_output, plan_for, recorder, run, tiny
 from torch import nn
 from transformers import GPT2Config, GPT2Model, MPNetConfig, MPNetModel
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from attention_atlas.attention.engine import (
-    DECODER_SELF,
-    ENCODER_SELF,
-    NAME,
-    Plan,
-    Site,
-    attention_shape,
-    install,
-    watch,
-)
+from attention_atlas.attention.engine import DECODER_SELF, ENCODER_SELF, NAME, Plan, Site, attention_shape, install, watch
 from attention_atlas.errors import AtlasError
 
 
@@ -79,7 +58,7 @@ def test_a_padded_batch_equals_single_examples(name, side, planned):
     together = main_output(run(model, batch, plan=plan, applied=[recorder(maps)]))
     source = batch["attention_mask"].bool()
     target = batch.get("decoder_attention_mask", source).bool()
-    for row in range(len(LENGTHS)):
+    for row in range(len(source)):
         single = {
             key: value[row : row + 1, (target if key.startswith("decoder") else source)[row]] for key, value in batch.items()
         }

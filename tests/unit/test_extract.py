@@ -8,22 +8,16 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_matrix import text_types, tiny_model
+from model_matrix import PAGE, page, text_types, tiny_model, verdicts
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
 
+from attention_atlas.attention.batches import batch_by_length
 from attention_atlas.attention.cache import read_attention, to_words
 from attention_atlas.attention.engine import DECODER_SELF, ENCODER_SELF, attention_shape, install, self_attention
 from attention_atlas.corpora.examples import Corpus, Example, write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.extraction import (
-    HiddenStates,
-    attention_maps,
-    batch_by_length,
-    each_example,
-    extract_shard,
-    hidden_states,
-)
+from attention_atlas.models.extraction import HiddenStates, attention_maps, each_example, extract_shard, hidden_states
 from attention_atlas.models.loading import text_part
 
 FLOAT16 = 2e-3
@@ -136,7 +130,7 @@ PLAIN = [Example(n, str(n), (*range(5, 5 + n),), (0,) * n, ("",) * n, (*range(n)
 
 
 def unusual(name: str):
-    """A model that is not like BERT (`test_model_matrix.py` has every type)."""
+    """A model that is not like BERT."""
     model = tiny_model(name, *TYPES[name])
     install(model)
     return model
@@ -177,6 +171,13 @@ def test_texts_that_read_their_padding_do_not_share_a_batch():
     together = attention_maps(model, PLAIN, pad=1)
     for one in PLAIN:
         np.testing.assert_array_equal(together[one.record], attention_maps(model, [one], pad=1)[one.record])
+
+
+@pytest.mark.long
+def test_no_model_type_is_wrong_and_the_page_says_what_was_seen():
+    seen = verdicts()
+    assert {name: verdict.faults for name, verdict in seen.items() if verdict.faults} == {}
+    assert page(seen) == PAGE.read_text(encoding="utf-8")
 
 
 # --- hidden states ----------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from small_entries import written
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import ExampleBuilder
@@ -14,9 +15,7 @@ MRPC = 'Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t5\t6\tHe said "no.\tHe s
 
 
 def read(tmp_path, text, task):
-    path = tmp_path / "file"
-    path.write_text(text, encoding="utf-8")
-    return list(glue_records(path, task))
+    return list(glue_records(written(tmp_path / "file", text), task))
 
 
 def test_quotes_that_never_close_are_text(tmp_path):

@@ -105,8 +105,7 @@ def score_claims(entry, job, null):
     return table.assign(claimed=(table["q"] < LEVEL) & (table["value"] > table["null_high"]))
 
 
-def outcomes(folder):
-    """One row per seed, measure and head: columns of `score_claims`, and whether the head was planted for the measure."""
+def test_each_planted_head_is_found_at_its_place_and_no_other_is_claimed(tmp_path):
     tokenizer = Tokenizer(WordLevel({f"w{piece}": piece for piece in range(VOCABULARY)}, unk_token="w0"))
     card = ModelCard(
         name="planted", origin="a folder", model_type="gpt2", layers=LAYERS, heads=HEADS, max_tokens=POSITIONS, cls=None,
@@ -118,17 +117,13 @@ def outcomes(folder):
     null, tables = None, []
     for seed in range(SEEDS):
         model, places = planted(seed)
-        entry = saved_model(model, folder / str(seed))
+        entry = saved_model(model, tmp_path / str(seed))
         null = null or random_scores(entry, **job)["scores"]
         table = pd.concat([score_claims(entry, job, null), relation_claims(model, examples)], ignore_index=True)
         planted_for = {(measure, *places[name]) for name, measures in FOUND_BY.items() for measure in measures}
         here = [(row.measure, row.layer - 1, row.head - 1) in planted_for for row in table.itertuples()]
         tables.append(table.assign(seed=seed, planted=here))
-    return pd.concat(tables)
-
-
-def test_each_planted_head_is_found_at_its_place_and_no_other_is_claimed(tmp_path):
-    for measure, rows in outcomes(tmp_path).groupby("measure"):
+    for measure, rows in pd.concat(tables).groupby("measure"):
         heads, others = rows[rows["planted"]], rows[~rows["planted"]]
         assert heads["claimed"].sum() == SEEDS, measure
         assert (heads.set_index("seed")["value"] > 2 * others.groupby("seed")["value"].max()).all(), measure

@@ -6,6 +6,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_entries import written
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import ExampleBuilder
@@ -76,9 +77,7 @@ FLAT = [{"context": PASSAGE, "question": "When did it open?", "answer": "1912"}]
 
 
 def write(folder, content):
-    path = folder / "q.json"
-    path.write_text(json.dumps(content), encoding="utf-8")
-    return path
+    return written(folder / "q.json", json.dumps(content))
 
 
 def test_the_official_form_and_a_flat_list(tmp_path):

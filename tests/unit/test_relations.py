@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 from clark_inputs import RESAMPLING, SHAPE, make_gold, random_scores, row_of
-from small_treebank import write_treebank
+from small_shards import write_treebank
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.attention.cache import StoredAttention

@@ -10,15 +10,7 @@ from attention_atlas.studies.michel2019.study import same_file
 from attention_atlas.workflow.artifacts import listed_artifacts
 from attention_atlas.workflow.config import read_schema, resolve
 from attention_atlas.workflow.requirements import without_missing
-from attention_atlas.workflow.shared_inputs import (
-    NOT_IN_EXAMPLES,
-    WEIGHTS_KEYS,
-    SharedInputs,
-    bytes_of_maps,
-    caches,
-    disk_space,
-    pending,
-)
+from attention_atlas.workflow.shared_inputs import NOT_IN_EXAMPLES, WEIGHTS_KEYS, bytes_of_maps, caches, disk_space, pending
 from attention_atlas.workflow.study_inputs import StudyInputs, leaves
 
 INPUTS = StudyInputs(shipped(), "clark2019")
@@ -28,7 +20,7 @@ CORPUS_KEYS = set(read_schema()["$defs"]["corpus"]["properties"])
 def test_every_key_of_a_corpus_reaches_its_examples_unless_it_is_listed():
     config = shipped_copy()
     config["corpora"]["sample-trees"] |= dict.fromkeys(CORPUS_KEYS, "set")
-    reached = set(SharedInputs(config).example_entry(wildcards(corpus="sample-trees")))
+    reached = set(StudyInputs(config, "clark2019").example_entry(wildcards(corpus="sample-trees")))
     assert reached | NOT_IN_EXAMPLES == CORPUS_KEYS, "a key of the schema is in neither, or a listed one is no key any more"
     assert not reached & NOT_IN_EXAMPLES
     # Another limit or title keeps the examples that exist.
