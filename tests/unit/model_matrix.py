@@ -27,17 +27,8 @@ from transformers.models.auto.modeling_auto import MODEL_MAPPING, MODEL_MAPPING_
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "workflow" / "lib"))
 
-from attention_atlas.attention.engine import (
-    DECODER_CROSS,
-    DECODER_SELF,
-    ENCODER_SELF,
-    Plan,
-    Site,
-    SiteKind,
-    attention_shape,
-    install,
-    watch,
-)
+from attention_atlas.attention import engine
+from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, Site, install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.models.extraction import attention_maps
@@ -233,7 +224,7 @@ def _check_model(model: nn.Module, verdict: Verdict) -> None:
     fault = verdict.faults.append
     if not torch.equal(output, reference_output):
         fault("output differs from eager")
-    for kind, (layer_count, heads) in attention_shape(model).items():
+    for kind, (layer_count, heads) in engine.attention_shape(model).items():
         layers = sorted(site.layer for site in maps if site.site_kind == kind)
         ours, theirs = [maps[Site(*kind, layer)] for layer in layers], reference_maps.get(kind, [])
         if len(theirs) == layer_count:
@@ -298,7 +289,7 @@ def eager(model: nn.Module, inputs: dict[str, torch.Tensor]) -> tuple[dict[Any, 
     fields = {"decoder_attentions": DECODER_SELF, "encoder_attentions": ENCODER_SELF, "cross_attentions": DECODER_CROSS}
     maps = {kind: output.get(key) for key, kind in fields.items()}
     if output.get("attentions") is not None:
-        maps[next(iter(attention_shape(model)))] = output["attentions"]
+        maps[next(iter(engine.attention_shape(model)))] = output["attentions"]
     return {kind: [layer for layer in layers or () if layer is not None] for kind, layers in maps.items()}, main_output(output)
 
 
@@ -313,7 +304,7 @@ def observed(
 
 
 def outputs_of_heads(
-    model: nn.Module, inputs: dict[str, torch.Tensor], plan: Plan | None, kind: SiteKind, layer: int
+    model: nn.Module, inputs: dict[str, torch.Tensor], plan: Plan | None, kind: engine.SiteKind, layer: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """[batch, query, head, size] outputs of the heads of a layer, the last if it has several, and output of the model."""
     seen = {}

@@ -9,14 +9,9 @@ from scipy.stats import binom, pearsonr, spearmanr
 from sklearn.metrics import roc_auc_score
 
 from attention_atlas.methods.head_tables import DOCUMENTS, independent_units, mean_rows
+from attention_atlas.stats import intervals
 from attention_atlas.stats.held_out import folds_of
-from attention_atlas.stats.intervals import (
-    bootstrap_ratio,
-    correlation_interval,
-    percentile_interval,
-    resampled_counts,
-    with_seed_variation,
-)
+from attention_atlas.stats.intervals import bootstrap_ratio, correlation_interval, resampled_counts, with_seed_variation
 from attention_atlas.stats.ranks import aucs, clustered_auc_intervals, pearson, spearman
 
 REPETITIONS = pytest.mark.parametrize("data_sets", [100, pytest.param(2000, marks=pytest.mark.long)])
@@ -85,7 +80,7 @@ def test_intervals_cover_a_mean_over_examples_and_seeds(seeds, of_seed, data_set
         counts = np.concatenate(list(resampled_counts(60, 200, data_set)))
         over_examples = (counts @ values.mean(axis=0) / 60)[:, None]
         both = with_seed_variation(over_examples, values.mean(axis=1)[:, None], data_set)
-        (low, high), (low_alone, high_alone) = (percentile_interval(drawn[:, 0]) for drawn in (both, over_examples))
+        (low, high), (low_alone, high_alone) = (intervals.percentile_interval(drawn[:, 0]) for drawn in (both, over_examples))
         missed += not low <= 0 <= high
         without += not low_alone <= 0 <= high_alone
     # Percentile intervals of a mean of 60 examples miss a little more than 5 %.
