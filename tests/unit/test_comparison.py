@@ -255,11 +255,8 @@ def test_the_slip_in_the_paper_is_compared_with_the_notebook_and_said(tables):
         assert (row["published"], row["ours"], row["verdict"]) == (printed, target, "match")
         assert f"slip, compared with {target} of the authors' notebook" in row["why"]
     # An interval that covers the published value is no match.
-    columns, rows, heads = (
-        ["accuracy", "accuracy_ci_low", "accuracy_ci_high"],
-        tables["dependencies"],
-        tables["dependency_heads"],
-    )
+    columns = ["accuracy", "accuracy_ci_low", "accuracy_ci_high"]
+    rows, heads = tables["dependencies"], tables["dependency_heads"]
     for relation, numbers in {"det": [0.95, 0.94, 0.96], "prep": [0.68, 0.67, 0.69], "auxpass": [0.825, 0.82, 0.83]}.items():
         rows.loc[rows["relation"] == relation, columns] = numbers
         heads.loc[(heads["relation"] == relation) & (heads["head"] == NAMED[relation]["head"]), "accuracy"] = numbers[0]

@@ -128,8 +128,7 @@ def answer_to(labels, task="protoroles"):
 def test_no_other_set_of_labels_has_a_higher_f1(seed):
     chance, frequencies = np.random.default_rng(seed), {"a": 0.8, "b": 0.6, "c": 0.45, "d": 0.2, "e": 0.05}
     # Some targets have none.
-    drawn = [[[name for name in frequencies if chance.random() < frequencies[name]] for _ in range(3)] for _ in range(8)]
-    labels = [list(map(tuple, sentence)) for sentence in drawn]
+    labels = [[tuple(name for name in frequencies if chance.random() < frequencies[name]) for _ in range(3)] for _ in range(8)]
     targets = [set(names) for sentence in labels for names in sentence]
 
     def slow(answer):
