@@ -89,12 +89,6 @@ def correct_by_relation(picked: npt.NDArray[np.int16], table: pd.DataFrame) -> d
     return {"all": correct(picked, table)} | {r: hits[table["relation"] == r] for r in table["relation"].unique()}
 
 
-def counts_of_run(rows: pd.DataFrame) -> npt.NDArray[np.int64]:
-    """[direction, layer, head] correct words of a relation, from the run's table."""
-    wide = rows.assign(direction=rows["direction"].map(DIRECTIONS.index)).sort_values(["direction", "layer", "head"])
-    return wide["correct"].to_numpy().reshape(2, rows["layer"].max(), rows["head"].max())
-
-
 def test_every_head_has_the_count_of_the_run(laptop, words):
     run = pd.read_csv(laptop / "clark2019/dependency_heads.tsv", sep="\t")
     rounded, exact = (correct_by_relation(p, words.table) for p in (words.picked, words.picked_exactly))
@@ -103,7 +97,8 @@ def test_every_head_has_the_count_of_the_run(laptop, words):
     assert run["relation"].nunique() > 40
     differences = 0
     for relation, rows in run.groupby("relation"):
-        counts = counts_of_run(rows)
+        wide = rows.assign(direction=rows["direction"].map(DIRECTIONS.index)).sort_values(["direction", "layer", "head"])
+        counts = wide["correct"].to_numpy().reshape(2, rows["layer"].max(), rows["head"].max())
         assert (rows["n"] == len(rounded[relation])).all()
         assert (abs(counts - rounded[relation].sum(axis=0)) <= ON_THE_BORDER).all(), relation
         # A larger difference needs words whose hit depends on the rounding.

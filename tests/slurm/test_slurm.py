@@ -2,22 +2,13 @@
 
 import re
 
-import pytest
-from workspaces import SMALL, Workspace, digests, small_run
+from workspaces import SMALL, digests, small_run
 
 # Extraction of every corpus and one study, whole: both kinds of groups, and jobs of their own.
 TARGET = "clark2019"
 
 
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    """What the targets are when they are built on this machine."""
-    workspace = small_run(tmp_path_factory.mktemp("local"))
-    workspace.snakemake(*SMALL, "--", TARGET)
-    return workspace
-
-
-def test_slurm_and_one_machine_give_the_same_files(cluster, workspace, local):
+def test_slurm_and_one_machine_give_the_same_files(cluster, workspace, tmp_path_factory):
     before = {job["JobID"] for job in cluster.jobs()}
     output = cluster.run(workspace, "--", TARGET)
     jobs = [job for job in cluster.jobs() if job["JobID"] not in before]
@@ -30,6 +21,8 @@ def test_slurm_and_one_machine_give_the_same_files(cluster, workspace, local):
     assert len(jobs) < done
     # Files that need a network are fetched here, not in a job.
     assert not any("describe_model" in job["Comment"] for job in jobs)
+    local = small_run(tmp_path_factory.mktemp("local"))
+    local.snakemake(*SMALL, "--", TARGET)
     here, there = digests(local), digests(workspace)
     assert here.keys() == there.keys()
     assert [name for name in here if here[name] != there[name]] == []

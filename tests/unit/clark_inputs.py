@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from attention_atlas.attention.cache import CachedExample
 from attention_atlas.corpora.examples import Example
 from attention_atlas.methods.dependency_scoring import Gold, Scores
 from attention_atlas.methods.options import AS_PUBLISHED
@@ -19,6 +20,12 @@ def sentence(words, heads, relations, record=0):
     layers = {"heads": tuple(heads), "relations": tuple(relations)}
     tokens, places = ("[CLS]", *words, "[SEP]"), (-1, *range(n), -1)
     return Example(record, f"s{record}", (0,) * (n + 2), (0,) * (n + 2), tokens, places, tuple(words), layers)
+
+
+def cached(example, maps):
+    """Its attention, over word pieces."""
+    maps = maps.astype(np.float16)
+    return CachedExample(example.record, example.id, "tokens", example.tokens, example.word, example.words, maps)
 
 
 def make_gold(sentences, length, labels, seed=0):

@@ -7,6 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from small_tokenizer import save_tokenizer
 
 from attention_atlas.io.hub_files import MIRROR_VARIABLE
 
@@ -17,6 +18,12 @@ def without_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def tokenizer(tmp_path_factory):
+    """The file of the small tokenizer."""
+    return save_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")
 
 
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")

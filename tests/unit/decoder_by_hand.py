@@ -36,18 +36,8 @@ def into(part, shift=0, scale=1.0):
 
 def empty_decoder(layers, heads=2, spread=0.02):
     """GPT-2 with heads that write nothing; the residual stream holds the piece and its place. `spread` of random weights."""
-    settings = GPT2Config(
-        vocab_size=VOCABULARY,
-        n_positions=POSITIONS,
-        n_embd=heads * SIZE,
-        n_layer=layers,
-        n_head=heads,
-        initializer_range=spread,
-        n_inner=4,
-        bos_token_id=0,
-        eos_token_id=0,
-    )
-    model = GPT2Model(settings)
+    shape = {"vocab_size": VOCABULARY, "n_positions": POSITIONS, "n_embd": heads * SIZE, "n_layer": layers, "n_head": heads}
+    model = GPT2Model(GPT2Config(**shape, initializer_range=spread, n_inner=4, bos_token_id=0, eos_token_id=0))
     with torch.no_grad():
         for weight in model.parameters():
             weight.zero_()

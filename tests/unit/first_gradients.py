@@ -1,13 +1,32 @@
-"""Fine-tunings that end early: gradients of the first step, by how its batch is divided; a stop after some steps."""
+"""A tiny model to fine-tune; gradients of the first step, by how its batch is divided; a stop after some steps."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
+from small_tokenizer import save_tokenizer
+from transformers import BertConfig, BertModel
 
 from attention_atlas.models.fine_tuning import PARTS, PartsTrainer
+from attention_atlas.models.loading import describe
 
 MODULE, STEP = "attention_atlas.models.fine_tuning", "attention_atlas.models.fine_tuning.PartsTrainer.training_step"
+
+
+def saved_base(folder: Path) -> dict[str, object]:
+    """Registry entry of a tiny model that is saved in a folder, with its tokenizer, card (card.json) and word pieces."""
+    save_tokenizer(folder / "tokenizer.json")
+    config = {"tokenizer_class": "BertTokenizer", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"unk_token": "[UNK]"}))
+    torch.manual_seed(0)
+    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    BertModel(BertConfig(vocab_size=80, max_position_embeddings=64, **size)).save_pretrained(folder)
+    entry = {"source": {"path": str(folder)}, "layers": 2, "heads": 2, "hidden_size": 32, "init": "pretrained", "seed": 0}
+    entry["dtype"] = "float32"
+    describe("tiny", entry, folder / "card.json", folder / "pieces.json")
+    return entry
 
 
 def first_gradients(fit: Callable[[], object], parts: Callable[[int], list[list[int]]]) -> tuple[torch.Tensor, float, int]:

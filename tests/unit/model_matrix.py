@@ -27,17 +27,8 @@ from transformers.models.auto.modeling_auto import MODEL_MAPPING, MODEL_MAPPING_
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "workflow" / "lib"))
 
-from attention_atlas.attention.engine import (
-    DECODER_CROSS,
-    DECODER_SELF,
-    ENCODER_SELF,
-    Plan,
-    Site,
-    SiteKind,
-    attention_shape,
-    install,
-    watch,
-)
+from attention_atlas.attention import engine
+from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, ENCODER_SELF, Plan, Site, install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError, first_line
 from attention_atlas.models.extraction import attention_maps
@@ -233,7 +224,7 @@ def _check_model(model: nn.Module, verdict: Verdict) -> None:
     fault = verdict.faults.append
     if not torch.equal(output, reference_output):
         fault("output differs from eager")
-    for kind, (layer_count, heads) in attention_shape(model).items():
+    for kind, (layer_count, heads) in engine.attention_shape(model).items():
         layers = sorted(site.layer for site in maps if site.site_kind == kind)
         ours, theirs = [maps[Site(*kind, layer)] for layer in layers], reference_maps.get(kind, [])
         if len(theirs) == layer_count:
@@ -246,7 +237,8 @@ def _check_model(model: nn.Module, verdict: Verdict) -> None:
             if causal != {kind == DECODER_SELF}:
                 fault(f"{kind} attention is{'' if kind == ENCODER_SELF else ' not'} causal")
         with contextlib.suppress(AtlasError):  # that attention can only be masked
-            if not close(observed(model, inputs, Plan().gated(torch.ones(heads), where=kind))[1], output):
+            gated = observed(model, inputs, Plan().gated(torch.ones(heads), where=kind))[1]
+            if not torch.allclose(gated, output, atol=1e-4 * max(1.0, float(output.abs().max()))):
                 fault(f"a plan that changes nothing changes the output ({kind})")
         plan = Plan().zero(layers[-1], 2, where=kind)
         of_all, _ = outputs_of_heads(model, inputs, None, kind, layers[-1])
@@ -289,11 +281,6 @@ def main_output(output: Any) -> torch.Tensor:
     return output.last_hidden_state if getattr(output, "last_hidden_state", None) is not None else output[0]
 
 
-def close(first: torch.Tensor, second: torch.Tensor) -> bool:
-    """Whether two outputs are equal up to rounding."""
-    return torch.allclose(first, second, atol=1e-4 * max(1.0, float(second.abs().max())))
-
-
 def eager(model: nn.Module, inputs: dict[str, torch.Tensor]) -> tuple[dict[Any, list[torch.Tensor]], torch.Tensor]:
     """Maps of each kind and output by the eager attention of transformers."""
     model.set_attn_implementation("eager")
@@ -302,7 +289,7 @@ def eager(model: nn.Module, inputs: dict[str, torch.Tensor]) -> tuple[dict[Any, 
     fields = {"decoder_attentions": DECODER_SELF, "encoder_attentions": ENCODER_SELF, "cross_attentions": DECODER_CROSS}
     maps = {kind: output.get(key) for key, kind in fields.items()}
     if output.get("attentions") is not None:
-        maps[next(iter(attention_shape(model)))] = output["attentions"]
+        maps[next(iter(engine.attention_shape(model)))] = output["attentions"]
     return {kind: [layer for layer in layers or () if layer is not None] for kind, layers in maps.items()}, main_output(output)
 
 
@@ -317,7 +304,7 @@ def observed(
 
 
 def outputs_of_heads(
-    model: nn.Module, inputs: dict[str, torch.Tensor], plan: Plan | None, kind: SiteKind, layer: int
+    model: nn.Module, inputs: dict[str, torch.Tensor], plan: Plan | None, kind: engine.SiteKind, layer: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """[batch, query, head, size] outputs of the heads of a layer, the last if it has several, and output of the model."""
     seen = {}

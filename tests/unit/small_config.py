@@ -1,9 +1,12 @@
-"""Small configurations for tests, and the message for a wrong one."""
+"""Small configurations for tests and the message for a wrong one; the shipped configuration, and wildcards of its jobs."""
 
 import copy
+import functools
 from pathlib import Path
+from typing import Any
 
 import pytest
+from snakemake.iocontainers import Wildcards
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.workflow.config import read_configuration, resolve
@@ -78,3 +81,19 @@ def with_family(**changed):
         "patterns": {"model": "tiny"},
     } | changed
     return raw
+
+
+@functools.cache
+def shipped(missing: str = "error") -> dict[str, Any]:
+    """The shipped configuration, resolved; what `missing` says about files that are not there."""
+    return resolve(SHIPPED | {"missing": missing})
+
+
+def shipped_copy(missing: str = "error") -> dict[str, Any]:
+    """The same, to be changed by a test."""
+    return copy.deepcopy(shipped(missing))
+
+
+def wildcards(run: str = "sample", **names: object) -> Wildcards:
+    """Wildcards of a job, as Snakemake gives them to input functions: all values are text."""
+    return Wildcards(fromdict={"run": run, **{name: str(value) for name, value in names.items()}})

@@ -54,14 +54,6 @@ EXAMPLES = [question_on(passage(*sizes), size, record) for record, (size, *sizes
 
 
 @pytest.fixture(scope="module")
-def model():
-    torch.manual_seed(3)
-    model = BertForQuestionAnswering(BertConfig(**SIZE, intermediate_size=32, initializer_range=0.6)).eval()
-    install(model)
-    return model
-
-
-@pytest.fixture(scope="module")
 def types():
     generator = np.random.default_rng(5)
     return {(layer, head): str(generator.choice(TYPES)) for layer in range(LAYERS) for head in range(HEADS)}
@@ -139,7 +131,10 @@ def test_sentences_are_those_of_a_splitter_not_of_full_stops(context):
 
 
 @pytest.mark.parametrize(("special_tokens", "renormalise"), [("none", False), ("segment", True)])
-def test_answers_are_those_of_one_evaluation_a_row(model, types, special_tokens, renormalise):
+def test_answers_are_those_of_one_evaluation_a_row(types, special_tokens, renormalise):
+    torch.manual_seed(3)
+    model = BertForQuestionAnswering(BertConfig(**SIZE, intermediate_size=32, initializer_range=0.6)).eval()
+    install(model)
     row_conditions = conditions(types, HEADS, SETTINGS | {"sentences": "sentencex", "renormalise": renormalise}, 0)
     by_condition = ablations.answer_all(model, EXAMPLES[:3], row_conditions, 0, special_tokens, batch_tokens=40)
     differ = 0

@@ -5,13 +5,21 @@ import pandas as pd
 import pytest
 from atlas_tables import score_table
 from scipy.stats import norm
+from small_shards import write_treebank
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.atlas.correlations import heads_of_run
 from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, HEAD_SCORES
 from attention_atlas.atlas.measures import BEYOND, INSIDE, measure_rows, numeric, read_measures, why_not_ranked
+from attention_atlas.atlas.sentences import of_model
+from attention_atlas.attention.cache import StoredAttention, read_attention
+from attention_atlas.corpora.examples import all_examples
 from attention_atlas.errors import AtlasError
+from attention_atlas.models.card import read_card
 from attention_atlas.models.language_models import HeadFacts
+from attention_atlas.stats.held_out import Resampling
+from attention_atlas.studies.clark2019.surface import surface
+from attention_atlas.studies.clark2019.syntax import dependencies
 from attention_atlas.studies.kovaleva2019.head_measures import most_frequent_class
 from attention_atlas.workflow.study import studies
 
@@ -218,3 +226,40 @@ def test_q_of_a_measure_with_a_null_distribution_is_that_of_its_draws_or_missing
     assert set(verdicts(measured, "sink")) == {""}
     calibration = measure_rows(measured, {}).set_index("measure").loc["sink", "calibration"]
     assert calibration.startswith("Compared with heads with random weights: only higher values count; too few draws for q.")
+
+
+# --- the same measures of several models ------------------------------------------------------------------------------
+
+
+RESAMPLING = Resampling(folds=5, resamples=200, seed=3)
+NAMES = {
+    "clark2019/surface": "surface",
+    "clark2019/dependency_head_relations": "head_relations",
+    "guan2020/head_types": "types",
+}
+
+
+def measured(folder):
+    """Tables of a model on a small treebank, by name."""
+    attention, examples = StoredAttention([folder / "0.safetensors"]), all_examples([folder / "0.parquet"])
+    tables = of_model(attention, examples, read_card(folder / "card.json"), 200, 3, strongest_pairs=20)
+    return {table: tables[name] for table, name in NAMES.items()}
+
+
+def test_measures_of_a_model_are_those_of_the_studies(tmp_path):
+    write_treebank(tmp_path)
+    tables = measured(tmp_path)
+    shards, card = [tmp_path / "0.safetensors"], read_card(tmp_path / "card.json")
+    published = {"preset": "as_published"}
+    segments = surface(read_attention(shards, 12), card, published, "auto", RESAMPLING.resamples, RESAMPLING.seed)["surface"]
+    examples = all_examples([tmp_path / "0.parquet"], 12)
+    of_clark = dependencies(StoredAttention(shards, 12), examples, card, published, "auto", 1, **vars(RESAMPLING))
+    expected = segments.replace({"unit": {"segments": "sentences"}})
+    pd.testing.assert_frame_equal(tables["clark2019/surface"], expected)
+    pd.testing.assert_frame_equal(tables["clark2019/dependency_head_relations"], of_clark["head_relations"])
+    measured_heads = read_measures(tables, 2, 2)
+    assert {"entropy", "to_sep", "best_relation", "relation_margin"} <= set(measured_heads.heads)
+    (tmp_path / "words").mkdir()
+    write_treebank(tmp_path / "words", level="words")
+    with pytest.raises(AtlasError, match="level: tokens"):
+        measured(tmp_path / "words")

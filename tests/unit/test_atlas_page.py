@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from atlas_tables import as_read, build, in_full, score_table, sentences_of, small_atlas
 from axe_playwright_python.sync_playwright import Axe
-from small_treebank import write_treebank
+from small_shards import write_treebank
 
 from attention_atlas.atlas.head_measures import HEAD_SCORES
 from attention_atlas.atlas.sentences import attended

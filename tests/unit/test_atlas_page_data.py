@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from atlas_tables import LIMITS, build, in_full, sentences_of, small_atlas
 from scipy.stats import percentileofscore
-from small_treebank import write_treebank
+from small_shards import write_treebank
 
 from attention_atlas.atlas.page import NO_LABEL, data_of_page, embedded, head_labels, percentiles, sentence_data
 from attention_atlas.errors import AtlasError

@@ -62,9 +62,7 @@ def test_plain_sentences_are_shown_and_trees_are_measured_as_well(folder, tmp_pa
     assert text_notes(users_text(tmp_path / "my.conllu")) == []
 
 
-@pytest.fixture
-def hub(folder, monkeypatch):
-    """A hub that has the configuration of the folder; the revisions that it is asked for."""
+def test_a_model_of_the_hub_has_the_shape_of_its_revision(folder, monkeypatch):
     asked = []
     siblings = [SimpleNamespace(rfilename=name) for name in ("config.json", "model.safetensors")]
 
@@ -75,12 +73,8 @@ def hub(folder, monkeypatch):
     monkeypatch.setattr("huggingface_hub.HfApi.resolve_revision", resolved)
     monkeypatch.setattr("huggingface_hub.HfApi.model_info", lambda *_, **__: SimpleNamespace(siblings=siblings))
     monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_, **__: str(folder))
-    return asked
-
-
-def test_a_model_of_the_hub_has_the_shape_of_its_revision(hub):
     run, config = configured("someone/some-model@step10")
-    assert (run, set(hub)) == ("atlas-someone-some-model-step10", {"step10"})
+    assert (run, set(asked)) == ("atlas-someone-some-model-step10", {"step10"})
     entry = config["models"]["someone-some-model-step10"]
     assert {"hub": "someone/some-model", "revision": "step10"}.items() <= entry["source"].items()
     assert (entry["layers"], entry["heads"], entry["hidden_size"]) == (2, 4, 48)

@@ -11,15 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_shards import write_shard
 
-from attention_atlas.attention.cache import (
-    WORD_MODES,
-    StoredAttention,
-    read_attention,
-    to_words,
-    unit_starts,
-    widened,
-    with_attention,
-)
+from attention_atlas.attention import cache
+from attention_atlas.attention.cache import StoredAttention, read_attention, to_words, with_attention
 from attention_atlas.corpora.examples import Example
 from attention_atlas.errors import AtlasError
 from attention_atlas.io.shards import FORMAT
@@ -128,7 +121,7 @@ def test_every_half_that_is_not_negative_is_the_same_number_in_single_precision(
     maps = halves[:450].reshape(2, 3, 5, 15)
     for view in (halves, maps[:, ::2], maps.transpose(0, 1, 3, 2), maps[0, 0, 0, 0]):
         before = view.copy()
-        assert np.array_equal(widened(view), before.astype(np.float32))
+        assert np.array_equal(cache.widened(view), before.astype(np.float32))
         assert np.array_equal(view, before)
 
 
@@ -164,10 +157,10 @@ def marked_tokens(draw) -> tuple[list[int], int]:
 @given(example=marked_tokens(), dtype=st.sampled_from([np.float16, np.float32, np.float64]))
 def test_words_equal_the_slow_loop(example, dtype):
     word, seed = example
-    assert unit_starts(word).tolist() == [group[0] for group in units(word)]
+    assert cache.unit_starts(word).tolist() == [group[0] for group in units(word)]
     maps = np.random.default_rng(seed).gamma(0.3, size=(2, 3, len(word), len(word))) + 1e-6
     maps = (maps / maps.sum(-1, keepdims=True)).astype(dtype)
-    for mode in WORD_MODES:
+    for mode in cache.WORD_MODES:
         reduced = to_words(maps, word, mode)
         assert reduced.dtype == np.float32
         np.testing.assert_allclose(reduced, slowly(maps, word, mode), rtol=2e-6, atol=1e-7)

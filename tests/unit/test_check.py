@@ -6,7 +6,6 @@ import pytest
 import yaml
 from small_config import SHIPPED, SMALL, changed, give_model
 
-from attention_atlas.workflow import check
 from attention_atlas.workflow.check import check_corpus, check_run, fault_of
 from attention_atlas.workflow.config import merged, resolve
 from attention_atlas.workflow.requirements import (
@@ -135,13 +134,6 @@ CONLL2012 = "#begin document (a); part 000\n" + "".join(
 UNCHAINED = CONLL2012.replace("* (1\n", "* -\n").replace("* 1)\n", "* -\n").replace("* (1)\n", "* -\n")
 
 
-def put(path, content):
-    for name, text in content.items() if isinstance(content, dict) else [("", content)]:
-        (path / name).parent.mkdir(parents=True, exist_ok=True)
-        (path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
-
 UD = TREE.replace("2\tdet\t_", "2\tobj\t_")
 FRENCH, ENGLISH = "le chat et la table de fer", "the cat and the table of iron"
 WSJ = {"reader": "conllu", "relations": ["dobj", "pobj"]}
@@ -168,19 +160,15 @@ def pairs(english, french):
     ],
 )
 def test_a_users_file_is_compared_with_what_its_entry_says(tmp_path, entry, content, fault):
-    path = put(tmp_path / "mine", content)
+    path = tmp_path / "mine"
+    for name, text in content.items() if isinstance(content, dict) else [("", content)]:
+        (path / name).parent.mkdir(exist_ok=True)
+        (path / name).write_text(text, encoding="utf-8")
     mine = {"source": {"path": str(path)}, "limit": 5000, **entry}
     message = fault_of(resolve(merged(SHIPPED, {"corpora": {"mine": mine}})), "mine")
     assert message.startswith(str(path) if fault else "")
     assert fault in message
     assert bool(message) == bool(fault)
-
-
-def test_disk_that_does_not_suffice_is_a_failure(complete, monkeypatch):
-    assert checked()[1]
-    monkeypatch.setattr(check, "disk_space", lambda config, needed: ("Too small.", False))
-    text, good = checked()
-    assert (text.splitlines()[1], good) == ("Too small.", False)
 
 
 @pytest.mark.parametrize(

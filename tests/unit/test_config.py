@@ -1,7 +1,8 @@
-"""The configuration: files, inheritance, defaults, families, shapes of models, and its schema."""
+"""The configuration: files, inheritance, defaults, families, shapes of models, its schema, and what studies declare."""
 
 import copy
 import json
+import re
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -97,10 +98,6 @@ def test_a_family_becomes_models_of_the_registry():
     assert study_model(resolved, "one", "kovaleva2019") == "tiny"
 
 
-def widths(raw: dict) -> dict[str, int]:
-    return {name: entry["hidden_size"] for name, entry in resolve(raw)["models"].items()}
-
-
 def test_the_width_of_a_model_is_stated_that_of_its_origin_or_64_for_each_head():
     raw = changed("models/large/heads", 16, changed("models/tiny/hidden_size", 384))
     parallel = {"limit": 10, "reader": "parallel", "languages": ["en", "fr"], "source": {"sample": "parallel.jsonl"}}
@@ -110,7 +107,8 @@ def test_the_width_of_a_model_is_stated_that_of_its_origin_or_64_for_each_head()
     trained = {"source": {"fine_tuned": "new"}, "layers": 2, "heads": 8, "training": training}
     # It stands before its base.
     raw["models"] = {"trained": trained, **raw["models"], "new": new}
-    assert widths(raw) == {"trained": 96, "tiny": 384, "large": 1024, "new": 96}
+    widths = {name: entry["hidden_size"] for name, entry in resolve(raw)["models"].items()}
+    assert widths == {"trained": 96, "tiny": 384, "large": 1024, "new": 96}
     contradiction = sentence(changed("models/new/hidden_size", 512, raw))
     assert "models.new.hidden_size: 512 contradicts source.untrained, which says 96. Correct the key, or" in contradiction
     assert "256 contradicts its base 'new', which says 96" in sentence(changed("models/trained/hidden_size", 256, raw))
@@ -130,3 +128,26 @@ def test_a_stated_shape_that_contradicts_the_files_of_the_model_is_an_error_at_s
     assert {key: entry[key] for key in SHAPE} == {"layers": LAYERS, "heads": HEADS, "hidden_size": WIDTH}
     describe("tiny", entry, tmp_path / "card.json", tmp_path / "tokenizer.json")
     assert json.loads((tmp_path / "card.json").read_text(encoding="utf-8"))["layers"] == LAYERS
+
+
+READERS = set(SCHEMA["$defs"]["corpus"]["properties"]["reader"]["enum"])
+STUDIES = list(studies().values())
+IDS = [declared.id for declared in STUDIES]
+
+
+@pytest.mark.parametrize("declared", STUDIES, ids=IDS)
+def test_roles_have_known_readers_and_models_that_are_settings(declared):
+    properties = SCHEMA["$defs"][declared.id]["properties"]
+    assert bool(declared.roles) == (declared.id != "scoreboard")
+    for name, role in declared.roles.items():
+        assert role.reader in READERS, name
+        assert re.fullmatch(r"[A-Za-z].*\.", role.use), name
+        assert not role.model or properties[role.model]["type"] == "string", name
+    for artifact in declared.artifacts:
+        assert {*artifact.needs, *artifact.uses} <= set(properties), artifact.id
+    optional = {name.partition(".")[0] for key, together in declared.optional.items() for name in (key, *together)}
+    assert optional <= set(properties)
+    # A run can do without all that a study does not require.
+    assert {name for name, role in declared.roles.items() if not role.required} == optional & {*declared.roles}
+    if declared.records_key:
+        assert properties[declared.records_key]["type"] == "integer"

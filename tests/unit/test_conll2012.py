@@ -7,6 +7,7 @@ import tarfile
 
 import pytest
 from edge_records import read_edge_records
+from small_entries import written
 
 from attention_atlas.corpora.conll2012 import Span, conll2012_records
 from attention_atlas.corpora.edges import FORM_TASKS
@@ -36,8 +37,7 @@ def twelve(text):
 
 
 def read(folder, text, name="a.conll"):
-    (folder / name).write_text(text, encoding="utf-8")
-    return list(conll2012_records(folder / name))
+    return list(conll2012_records(written(folder / name, text)))
 
 
 def refusal(folder, text):

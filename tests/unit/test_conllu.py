@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from small_entries import written
 
 from attention_atlas.corpora.conllu import Tree, find_cycle, read_conllu
 from attention_atlas.errors import AtlasError
@@ -25,14 +26,8 @@ GOOD = (
 SHORT = row(1, "My", 2, "nmod:poss") + row(2, "dog", 0, "root") + "\n"
 
 
-def write(tmp_path, content) -> str:
-    path = tmp_path / "trees.conllu"
-    path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    return str(path)
-
-
 def test_reads_words_and_leaves_out_ranges_and_empty_nodes(tmp_path):
-    (tree,) = read_conllu(write(tmp_path, GOOD))
+    (tree,) = read_conllu(written(tmp_path / "trees.conllu", GOOD))
     assert tree == Tree(
         id="first",
         words=("We", "do", "n't", "go", "."),
@@ -47,17 +42,29 @@ def test_reads_words_and_leaves_out_ranges_and_empty_nodes(tmp_path):
 
 
 def test_line_ends_mark_and_missing_last_blank_line_do_not_matter(tmp_path):
-    plain = list(read_conllu(write(tmp_path, GOOD + SHORT)))
+    plain = list(read_conllu(written(tmp_path / "trees.conllu", GOOD + SHORT)))
     assert [(tree.id, tree.relations[0]) for tree in plain] == [("first", "nsubj"), ("s2", "nmod:poss")]
     windows = (GOOD + SHORT.rstrip("\n")).replace("\n", "\r\n").encode()
-    assert list(read_conllu(write(tmp_path, b"\xef\xbb\xbf" + windows))) == plain
+    assert list(read_conllu(written(tmp_path / "trees.conllu", b"\xef\xbb\xbf" + windows))) == plain
 
 
 def test_files_with_byte_order_marks_can_be_joined_and_words_have_any_white_space(tmp_path):
     words = ("10\u00a0000", "\u3000", "a\u2028b", "c\x85", "10 000")
     rows = "".join(row(k, word, k - 1, "root" if k == 1 else "dep") for k, word in enumerate(words, start=1))
-    trees = list(read_conllu(write(tmp_path, f"\ufeff# newdoc id = a\n{rows}\n\ufeff# newdoc id = b\n{rows}")))
+    trees = list(
+        read_conllu(written(tmp_path / "trees.conllu", f"\ufeff# newdoc id = a\n{rows}\n\ufeff# newdoc id = b\n{rows}"))
+    )
     assert [(tree.document, tree.words) for tree in trees] == [("a", words), ("b", words)]
+
+
+WORD = "1\tgo\tgo\tX\t_\t_\t0\troot\t_\t_\n\n"
+
+
+def test_sentences_belong_to_the_last_document_that_was_opened(tmp_path):
+    # The second comment stands before a block without words, the third has no id.
+    text = f"{WORD}# newdoc id = a b \n# sent_id = x\n{WORD}{WORD}# newdoc id = c\n\n# newdocument = no\n{WORD}# newdoc\n{WORD}"
+    trees = read_conllu(written(tmp_path / "trees.conllu", text))
+    assert [tree.document for tree in trees] == [None, "a b", "a b", "c", "document 3"]
 
 
 BAD = [
@@ -88,19 +95,19 @@ def test_words_of_a_multiword_token_are_joined_if_they_make_it_up(tmp_path, toke
     inside = (row(k, word, 1, "dep", "SpaceAfter=No") for k, word in enumerate(words, start=2))
     token_line = row("2-3", token, "_", "_", misc)
     lines = row(1, "x", 0, "root") + token_line + "".join(inside) + row(4, ".", 1, "punct")
-    (tree,) = read_conllu(write(tmp_path, lines))
+    (tree,) = read_conllu(written(tmp_path / "trees.conllu", lines))
     assert tree.spaces == spaces
 
 
 def test_spaces_are_unknown_if_no_sentence_of_the_file_says_where_there_is_none(tmp_path):
-    assert [tree.spaces for tree in read_conllu(write(tmp_path, SHORT + SHORT))] == [(), ()]
-    assert next(read_conllu(write(tmp_path, SHORT + GOOD))).spaces == (False, True)
+    assert [tree.spaces for tree in read_conllu(written(tmp_path / "trees.conllu", SHORT + SHORT))] == [(), ()]
+    assert next(read_conllu(written(tmp_path / "trees.conllu", SHORT + GOOD))).spaces == (False, True)
 
 
 @pytest.mark.parametrize(("content", "message"), BAD)
 def test_faults_name_the_line(tmp_path, content, message):
     with pytest.raises(AtlasError) as caught:
-        list(read_conllu(write(tmp_path, content)))
+        list(read_conllu(written(tmp_path / "trees.conllu", content)))
     assert message in str(caught.value)
     assert str(caught.value).startswith(str(tmp_path))
 

@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
-from clark_inputs import sentence
+from clark_inputs import cached, sentence
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attention_atlas.attention.cache import CachedExample
 from attention_atlas.corpora.examples import Example
 from attention_atlas.methods.dependency_scoring import (
     DIRECTIONS,
@@ -144,11 +143,6 @@ def test_best_head_is_the_largest_tuple(seed):
     ranked = max((int(counts[d, layer, head]), layer, head, DIRECTIONS[d]) for d, layer, head in np.ndindex(2, 3, 4))
     direction, layer, head = best_head(counts)
     assert (int(counts[direction, layer, head]), layer, head, DIRECTIONS[direction]) == ranked
-
-
-def cached(example, maps):
-    maps = maps.astype(np.float16)
-    return CachedExample(example.record, example.id, "tokens", example.tokens, example.word, example.words, maps)
 
 
 def test_predictions_are_in_the_order_of_the_tokens_by_each_word_mode():

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from clark_inputs import sentence
+from clark_inputs import cached, sentence
 
 from attention_atlas.attention.cache import CachedExample
 from attention_atlas.errors import AtlasError
@@ -12,15 +12,6 @@ from attention_atlas.studies.clark2019.maps import figure1_weights, relation_wei
 WORDS = ("the", "old", "dog", "saw", "a", "cat")
 HEADS = (3, 3, 4, 0, 6, 4)
 LABELS = ("det", "amod", "nsubj", "root", "det", "dobj")
-
-
-def random_maps(n, seed):
-    raw = np.random.default_rng(seed).random((2, 2, n, n)) ** 3
-    return raw / raw.sum(axis=-1, keepdims=True)
-
-
-def cached(example, maps):
-    return CachedExample(example.record, example.id, "tokens", example.tokens, example.word, example.words, maps)
 
 
 def segment(maps):
@@ -41,7 +32,8 @@ STRONGEST = pd.DataFrame(
 
 
 def test_the_last_tokens_of_a_segment_are_drawn():
-    maps = random_maps(17, seed=1)
+    maps = np.random.default_rng(1).random((2, 2, 17, 17)) ** 3
+    maps /= maps.sum(axis=-1, keepdims=True)
     maps[1, 0, 6] = np.eye(17)[0]  # a row that looks out of the window
     table = figure1_weights(segment(maps), STRONGEST, "auto")
     assert table["kind"].unique().tolist() == ["broad", "next token", "[SEP]", "punctuation"]
@@ -88,16 +80,12 @@ def drawn_sentences(examples, maps, **best):
     return relation_weights(examples, map(cached, examples, maps), table, "auto")
 
 
-def names(table):
-    return table.drop_duplicates("example")["sentence"].tolist()
-
-
 def test_sentences_where_the_head_works_best_are_drawn():
     examples = [tree(i) for i in range(4)]
     rights = [([1], 0.6), ([1, 5], 0.5), ([], 0.6), ([1, 5], 0.7)]
     maps = [looking(e, right, strength=strength) for e, (right, strength) in zip(examples, rights, strict=True)]
     table = drawn_sentences(examples, maps)
-    assert names(table) == ["s3", "s1"]
+    assert table.drop_duplicates("example")["sentence"].tolist() == ["s3", "s1"]
     assert set(table["accuracy"]) == {0.75}
     first = table[table["example"] == 1]
     # What the head puts on [SEP] is seen.

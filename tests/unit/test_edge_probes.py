@@ -124,16 +124,11 @@ OF_SEED = [
 ]
 
 
-def counted(probes, task, device="cpu"):
-    """[probe, sentence, 3] answers to the development sentences."""
-    return ep.count_answers(probes, task.development, telling_states, torch.from_numpy(task.scored).to(device), 5, device)
-
-
 @pytest.mark.parametrize("pairs", [False, True])
 def test_probes_find_a_label_from_the_layer_that_tells_it_and_shuffled_labels_find_nothing(pairs):
     task = word_task("pos", pairs)
     probes, steps = ep.train_probes(task, telling_states, OF_SEED, RECIPE)
-    f1 = f1_of(counted(probes, task).sum(1))
+    f1 = f1_of(ep.count_answers(probes, task.development, telling_states, torch.from_numpy(task.scored), 5).sum(1))
     assert f1[TELLING] > 90
     assert f1[TOP] > 90
     assert f1[TELLING - 1] < 70

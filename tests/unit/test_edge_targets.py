@@ -108,13 +108,8 @@ def test_the_arguments_of_one_predicate_are_a_record():
     assert sum(len(record.targets) for record in task_targets("roles", [sentence], [sentence], most=2).training) == 2
 
 
-def two_tasks(record):
-    """Targets of the task entities on two words, of pos on a third."""
-    example = edge_example(record, "entities", False)
-    return replace(example, edges=(*example.edges[1:3], replace(example.edges[4], task="pos")))
-
-
 def test_only_pieces_of_the_targets_of_a_task_are_wanted():
-    example = two_tasks(0)
+    example = edge_example(0, "entities", False)
+    example = replace(example, edges=(*example.edges[1:3], replace(example.edges[4], task="pos")))
     # Words 1 and 2 have the pieces 2, 3 and 4; word 4 has the piece 7.
     assert [pieces_of_targets(example, task) for task in ("entities", "pos", "roles")] == [[2, 3, 4], [7], []]

@@ -5,6 +5,7 @@ import zipfile
 
 import pytest
 from edge_records import read_edge_records
+from small_entries import written
 
 from attention_atlas.corpora.edges import FORM_TASKS, coin_flips, constituent_label
 from attention_atlas.errors import AtlasError
@@ -43,18 +44,12 @@ d\t0\t1\tslept\tVBD\t(VP*))\t-\t-\t-\t-\t-\t-
 """
 
 
-def written(tmp_path, text, name="file.txt"):
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8", errors="surrogateescape")
-    return path
-
-
 def spans(record, task=None):
     return [(target.span1, target.span2, *target.labels) for target in record.targets if task in (None, target.task)]
 
 
 def test_tags_are_words_and_dependencies_pairs_with_the_root_paired_with_itself(tmp_path):
-    (record,) = read_edge_records("conllu", ["pos", "dependencies"], written(tmp_path, TREE))
+    (record,) = read_edge_records("conllu", ["pos", "dependencies"], written(tmp_path / "file.txt", TREE))
     assert (record.id, record.words) == ("s1", ("The", "cat", "sleeps", "."))
     assert spans(record, "pos") == [((k, k + 1), None, tag) for k, tag in enumerate(("DT", "NN", "VBZ", "."))]
     assert spans(record, "dependencies") == [
@@ -66,7 +61,7 @@ def test_tags_are_words_and_dependencies_pairs_with_the_root_paired_with_itself(
 
 
 def test_arguments_are_subtrees_but_not_across_their_predicate(tmp_path):
-    (record,) = read_edge_records("propositions", ["roles"], written(tmp_path, PROPOSITIONS))
+    (record,) = read_edge_records("propositions", ["roles"], written(tmp_path / "file.txt", PROPOSITIONS))
     # All words below "man" hold the predicate "slept" itself.
     slept = [((3, 4), (1, 2), "ARG0"), ((3, 4), (2, 3), "R-ARG0"), ((3, 4), (4, 5), "ARGM-MNR")]
     assert spans(record) == [*slept, ((5, 6), (0, 5), "ARG0"), ((5, 6), (6, 8), "ARG1")]
@@ -74,7 +69,7 @@ def test_arguments_are_subtrees_but_not_across_their_predicate(tmp_path):
 
 def test_all_layers_of_conll_2012_are_targets_on_one_record(tmp_path):
     tasks = FORM_TASKS["conll2012"]
-    first, second = read_edge_records("conll2012", tasks, written(tmp_path, DOCUMENT, "d.conll"))
+    first, second = read_edge_records("conll2012", tasks, written(tmp_path / "d.conll", DOCUMENT))
     assert (first.words, first.document) == (("Joan", "fed", "her", "cat"), "d")
     assert spans(first, "pos") == [((k, k + 1), None, tag) for k, tag in enumerate(("NNP", "VBD", "PRP$", "NN"))]
     # Functions of brackets (NP-OBJ) are no part of the label.
@@ -102,7 +97,7 @@ d\t0\t1\tate\tVBD\t(VP*)))\t-\t-\t-\t-\t*\t-
 
 @pytest.mark.parametrize(("old", "new"), [("Mary\tNNP", "Mary\tXX"), ("ate\tVBD", "XX\tVBD")])
 def test_sentences_with_a_tag_or_word_xx_are_unparsed(tmp_path, old, new):
-    corpus = written(tmp_path, UNPARSED.replace(old, new), "d.conll")
+    corpus = written(tmp_path / "d.conll", UNPARSED.replace(old, new))
     unparsed, second = read_edge_records("conll2012", FORM_TASKS["conll2012"], corpus)
     assert spans(unparsed, "pos") == spans(unparsed, "constituents") == []
     assert spans(unparsed, "roles") == [((2, 3), (0, 1), "ARG0")], "other layers are read as they are"
@@ -118,7 +113,7 @@ def test_labels_of_constituents_are_those_of_the_published_code():
 def test_nested_entities_are_read_from_columns_of_tags(tmp_path):
     text = "\ufeffThe\tB-PER\tO\r\nmayor\tI-PER\tO\r\nof\tI-PER\tO\r\nBath\tI-PER\tB-GPE\r\nslept\tO\tO\r\n\r\n"
     text += "Anna\tB-PER\tO\nBob\tB-PER\tO\n\u00a0\tI-PER\tO\nUN\tI-ORG\tO\n"
-    first, second = read_edge_records("entities", ["entities"], written(tmp_path, text, "novel.tsv"))
+    first, second = read_edge_records("entities", ["entities"], written(tmp_path / "novel.tsv", text))
     assert (first.id, first.words[-1], second.document) == ("novel.tsv-1", "slept", "novel.tsv")
     assert spans(first) == [((0, 4), None, "PER"), ((3, 4), None, "GPE")]
     assert spans(second) == [((0, 1), None, "PER"), ((1, 3), None, "PER"), ((3, 4), None, "ORG")]
@@ -145,7 +140,7 @@ def protoroles(tmp_path, data, old="", new=""):
 
 
 def test_properties_of_arguments_are_true_by_their_mean_response(tmp_path):
-    treebank = written(tmp_path, TREE, "en-ud-dev.conllu")
+    treebank = written(tmp_path / "en-ud-dev.conllu", TREE)
     (record,) = read_edge_records("decomp", ["protoroles"], protoroles(tmp_path, PROTOROLES), treebank)
     # What does not apply counts as the lowest response: the mean for "sentient" is 2 of 4.
     assert spans(record) == [((2, 3), (0, 2), "awareness", "volition")]
@@ -156,7 +151,7 @@ def test_properties_of_arguments_are_true_by_their_mean_response(tmp_path):
 
 def test_relations_are_read_in_the_form_of_semeval(tmp_path):
     text = '1\t"The <e1>big child</e1> slept in the<e2>cradle</e2>."\nEntity-Destination(e1,e2)\nComment: none\n\n'
-    (record,) = read_edge_records("semeval", ["relations"], written(tmp_path, text))
+    (record,) = read_edge_records("semeval", ["relations"], written(tmp_path / "file.txt", text))
     assert record.words == ("The", "big", "child", "slept", "in", "the", "cradle", ".")
     assert spans(record) == [((1, 3), (6, 7), "Entity-Destination(e1,e2)")]
     assert record.spaces == (False, True, True, True, True, True, False, False)
@@ -187,12 +182,12 @@ ROW = {"text": "a b c", "targets": [{"span1": [0, 2], "span2": [2, 3], "label": 
 def test_faults_are_named_with_their_place(tmp_path, form, text, message):
     tasks = [{"entities": "entities", "semeval": "relations"}.get(form, "roles")]
     with pytest.raises(AtlasError) as error:
-        list(read_edge_records(form, tasks, written(tmp_path, text)))
+        list(read_edge_records(form, tasks, written(tmp_path / "file.txt", text)))
     assert message in str(error.value)
 
 
 def test_parts_are_those_of_the_authors_table_and_share_no_record(tmp_path):
-    path = written(tmp_path, "".join(f'{k}\t"<e1>a</e1> <e2>b</e2>"\nOther\n' for k in range(1, 60)))
+    path = written(tmp_path / "file.txt", "".join(f'{k}\t"<e1>a</e1> <e2>b</e2>"\nOther\n' for k in range(1, 60)))
     every, training, development = (
         [record.id for record in read_edge_records("semeval", ["relations"], path, part=part)]
         for part in ("all", "training", "development")

@@ -1,17 +1,19 @@
-"""Plans on tiny random models, against hooks on the models, loops and finite differences."""
+"""Plans on tiny random models, against hooks on the models, loops and finite differences; passes that start in the middle."""
 
 import itertools
 
 import numpy as np
 import pytest
 import torch
-from tiny_models import ARCHITECTURES, DECODERS, HEADS, batch_for, installed, main_output, pieces, plan_for, run, tiny
+from tiny_models import ARCHITECTURES, DECODERS, HEADS, LAYERS, batch_for, installed, main_output, pieces, plan_for, run, tiny
 from torch import nn
 from transformers import Gemma2Config, Gemma2Model
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from attention_atlas.attention import engine
 from attention_atlas.attention.engine import DECODER_CROSS, DECODER_SELF, Plan, attention_shape, install, watch
+from attention_atlas.attention.prefix import blocks, outputs_under, recorded, resumed
+from attention_atlas.errors import AtlasError
 
 PROJECTIONS = {
     "distilbert": ".attention.out_lin",
@@ -153,3 +155,46 @@ def test_only_layers_whose_probabilities_are_needed_stay_eager(fused_layers):
     expected = main_output(run(capped, batch_for("llama")))
     assert torch.equal(main_output(fused_output(capped, batch_for("llama"))), expected)
     assert len(fused_layers) == 2, "not with capped scores"
+
+
+# --- passes from the first changed layer on ---------------------------------------------------------------------------
+
+
+NAMES = ("bert", "roberta", "electra", "distilbert", "gpt2", "llama")
+
+
+def changed(model, inputs, plan, outputs=None):
+    with torch.inference_mode(), watch(model, plan=plan) as session:
+        session.batch(inputs["attention_mask"])
+        if outputs is None:
+            return main_output(model(**inputs))
+        with resumed(model, outputs, plan.unchanged_layers):
+            return main_output(model(**inputs))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("layer", range(1, LAYERS + 1))
+def test_a_resumed_pass_equals_the_whole_one(name, layer):
+    model, inputs = installed(name), batch_for(name)
+    plan = Plan().zero(layer, [1, 3]).uniform(LAYERS, 2)
+    with torch.inference_mode(), recorded(model) as outputs:
+        plain = main_output(model(**inputs))
+    whole = changed(model, inputs, plan)
+    # The model is whole again after an error, and no hook is left.
+    with pytest.raises(RuntimeError, match="in the midst"), resumed(model, outputs, plan.unchanged_layers):
+        raise RuntimeError("in the midst")
+    assert torch.equal(changed(model, inputs, plan, outputs), whole)
+    assert not torch.allclose(whole, plain)
+    assert torch.equal(changed(model, inputs, plan), whole)
+
+
+def test_outputs_of_another_pass_and_shared_layers_are_refused():
+    with pytest.raises(AtlasError, match="run the batch within `recorded` first"), resumed(installed("bert"), [], 1):
+        pass
+    with pytest.raises(AtlasError, match="list of modules"):
+        blocks(installed("albert"))
+    # Many plans are then run from the first layer.
+    model, inputs, plan = installed("albert"), batch_for("albert"), Plan().zero(3, 2)
+    plain, masked = map(main_output, outputs_under(model, inputs, [(plan, None)]))
+    torch.testing.assert_close(plain, changed(model, inputs, None))
+    torch.testing.assert_close(masked, changed(model, inputs, plan))

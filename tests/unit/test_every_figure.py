@@ -1,8 +1,7 @@
 """Every figure of every study can be read when it is drawn from tables of the largest shape: text size, overlap, size."""
 
 import pytest
-from largest_inputs import INPUTS
-from largest_tables import LABEL, MODEL, long_labels
+from largest_inputs import INPUTS, LABEL, MODEL, long_labels
 from text_boxes import saved_figures
 
 from attention_atlas.workflow.shown import call_function, shown
@@ -12,12 +11,6 @@ FIGURES = {(study, item.id): item for study in studies() for item in shown(study
 CASES = [(study, case) for study, cases in INPUTS.items() for case in cases]
 SLOW = {("clark2019", "figure3"), ("kovaleva2019", "figure6"), ("tenney2019", "figure3"), ("tenney2019", "figure_a3")}
 """Drawn by the code of another figure of the same study, or of many parts."""
-
-
-def labels_of(item):
-    """Labels with long names: another one for each role, and for each of the eight members of a group, such as tasks."""
-    groups = studies()[item.study].groups
-    return long_labels([f"{role}{k or ''}" for role in item.labels for k in range(8 if role in groups else 1)])
 
 
 def test_every_figure_has_inputs_of_the_largest_shape():
@@ -30,7 +23,10 @@ def test_every_figure_has_inputs_of_the_largest_shape():
 )
 def test_a_figure_of_the_largest_shape_can_be_read(study, case, tmp_path):
     item = FIGURES[study, case.partition(" ")[0]]
-    inputs, labels = INPUTS[study][case](), labels_of(item)
+    # Another label for each role, and for each of the eight members of a group, such as tasks.
+    groups = studies()[item.study].groups
+    labels = long_labels([f"{role}{k or ''}" for role in item.labels for k in range(8 if role in groups else 1)])
+    inputs = INPUTS[study][case]()
     with saved_figures() as figures:
         drawn = call_function(item.call)(**inputs, **({"labels": labels} if "labels" in item.arguments else {}))
         drawn.write({"png": tmp_path / "figure.png"}, labels, run_title=LABEL.run)

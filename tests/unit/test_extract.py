@@ -1,21 +1,23 @@
-"""Extraction: maps of tiny models through the engine against one forward pass per example with eager attention."""
+"""Extraction: maps and hidden states of tiny models against one forward pass per example with eager attention."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_matrix import text_types, tiny_model
+from model_matrix import PAGE, page, text_types, tiny_model, verdicts
 from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
 
+from attention_atlas.attention.batches import batch_by_length
 from attention_atlas.attention.cache import read_attention, to_words
 from attention_atlas.attention.engine import DECODER_SELF, ENCODER_SELF, attention_shape, install, self_attention
-from attention_atlas.corpora.examples import Example, write_examples
+from attention_atlas.corpora.examples import Corpus, Example, write_examples
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.card import ModelCard, write_card
-from attention_atlas.models.extraction import attention_maps, batch_by_length, each_example, extract_shard
+from attention_atlas.models.extraction import HiddenStates, attention_maps, each_example, extract_shard, hidden_states
 from attention_atlas.models.loading import text_part
 
 FLOAT16 = 2e-3
@@ -48,9 +50,11 @@ def one_by_one(name: str, of: Example, model=None) -> np.ndarray:
     return torch.stack(attentions)[:, 0].float().numpy()
 
 
-@pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2"])
-def test_maps_equal_eager_attention_one_example_at_a_time(name):
-    maps = attention_maps(installed(name), EXAMPLES, PAD)
+@pytest.mark.parametrize(
+    ("name", "pad", "room"), [("bert", PAD, 10_000), ("bert", 30, 20), ("distilbert", 30, 20), ("gpt2", PAD, 20)]
+)
+def test_maps_equal_eager_attention_one_example_at_a_time(name, pad, room):
+    maps = attention_maps(installed(name), EXAMPLES, pad, batch_tokens=room)
     assert list(maps) == [e.record for e in EXAMPLES]
     for e in EXAMPLES:
         np.testing.assert_allclose(maps[e.record], one_by_one(name, e), rtol=0, atol=FLOAT16)
@@ -63,15 +67,6 @@ def test_at_level_words_maps_are_reduced_before_they_are_rounded():
     for e in EXAMPLES:
         assert maps[e.record].shape == (LAYERS, HEADS, len(e.words) + 2, len(e.words) + 2)
         assert np.array_equal(maps[e.record], to_words(one_by_one("bert", e), e.word).astype(np.float16))
-
-
-def test_batching_and_the_padding_token_do_not_matter():
-    alone = attention_maps(installed("bert"), EXAMPLES, PAD, batch_tokens=1)
-    for batch_tokens, pad in ((20, PAD), (10_000, 30)):
-        batched = attention_maps(installed("bert"), EXAMPLES[::-1], pad, batch_tokens=batch_tokens)
-        for record, maps in alone.items():
-            np.testing.assert_allclose(batched[record], maps, rtol=0, atol=1e-3)
-    assert attention_maps(installed("bert"), [], PAD) == {}
 
 
 @settings(max_examples=40, deadline=None)
@@ -135,7 +130,7 @@ PLAIN = [Example(n, str(n), (*range(5, 5 + n),), (0,) * n, ("",) * n, (*range(n)
 
 
 def unusual(name: str):
-    """A model that is not like BERT (`test_model_matrix.py` has every type)."""
+    """A model that is not like BERT."""
     model = tiny_model(name, *TYPES[name])
     install(model)
     return model
@@ -176,3 +171,60 @@ def test_texts_that_read_their_padding_do_not_share_a_batch():
     together = attention_maps(model, PLAIN, pad=1)
     for one in PLAIN:
         np.testing.assert_array_equal(together[one.record], attention_maps(model, [one], pad=1)[one.record])
+
+
+@pytest.mark.long
+def test_no_model_type_is_wrong_and_the_page_says_what_was_seen():
+    seen = verdicts()
+    assert {name: verdict.faults for name, verdict in seen.items() if verdict.faults} == {}
+    assert page(seen) == PAGE.read_text(encoding="utf-8")
+
+
+# --- hidden states ----------------------------------------------------------------------------------------------------
+
+
+HALF = 4e-3
+
+
+@pytest.mark.parametrize("name", ["bert", "distilbert", "gpt2"])
+def test_states_are_those_of_one_example_at_a_time(name):
+    states = {e.record: example_states for e, example_states in hidden_states(tiny(name), EXAMPLES, PAD, batch_tokens=30)}
+    assert list(states) == [3, 0, 7, 2, 8]
+    for e in EXAMPLES:
+        inputs = {"input_ids": torch.tensor([e.input_ids])}
+        if name == "bert":
+            inputs["token_type_ids"] = torch.tensor([e.segment_ids])
+        with torch.no_grad():
+            slow = torch.cat(tiny(name)(**inputs, output_hidden_states=True).hidden_states).numpy()
+        assert states[e.record].dtype == np.float16
+        assert states[e.record][: LAYERS + 1] == pytest.approx(slow, abs=HALF, rel=HALF)
+
+
+def test_the_last_row_has_the_words_without_their_places():
+    model = tiny("bert")
+    ((_, states),) = hidden_states(model, EXAMPLES[:1], PAD)
+    assert states.shape[0] == LAYERS + 2
+    with torch.no_grad():
+        words = model.embeddings.LayerNorm(model.embeddings.word_embeddings(torch.tensor(EXAMPLES[0].input_ids)))
+    assert np.allclose(states[-1], words.numpy(), atol=HALF, rtol=HALF)
+    assert not np.allclose(states[-1], states[0], atol=0.1), "layer 0 has places and segments too"
+
+
+def test_states_that_are_not_finite_are_refused(monkeypatch):
+    model = tiny("bert")
+    bias = model.encoder.layer[1].output.dense.bias
+    monkeypatch.setattr(bias, "data", torch.full_like(bias, torch.nan))
+    with pytest.raises(AtlasError, match=r"example n\d are not finite"):
+        list(hidden_states(model, EXAMPLES, PAD))
+
+
+def test_stored_states_are_those_of_the_examples_with_their_pieces(tmp_path):
+    model, corpus = tiny("bert"), Corpus([EXAMPLES[:2], EXAMPLES[2:]], 8)
+    stored = HiddenStates(model, corpus, lambda e: range(1, len(e.tokens), 2), PAD, tmp_path / "states")
+    assert (len(stored), stored.layers, stored.lexical) == (len(corpus.examples), LAYERS, True)
+    of_shards = {e.record: states for shard in corpus.shards for e, states in hidden_states(model, shard, PAD)}
+    for e in reversed(corpus.examples):
+        assert np.array_equal(stored[e][:, 1::2], of_shards[e.record][:, 1::2])
+        assert not stored[e][:, ::2].any()
+    with pytest.raises(AtlasError, match="it has no hidden states"):
+        stored[replace(EXAMPLES[1], tokens=("other",))]

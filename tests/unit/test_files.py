@@ -15,18 +15,13 @@ from attention_atlas.io.files import raw_lines, read_json, read_lines, whole_fil
 PACKERS = {"plain": bytes, "gz": gzip.compress, "xz": lzma.compress, "bz2": bz2.compress}
 
 
-def fail_after_half(target, error):
-    with whole_file(target) as part:
-        part.write_text("half")
-        raise error
-
-
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, PermissionError])
 def test_a_file_is_whole_or_as_it_was(tmp_path, error):
     target = tmp_path / "new" / "file.txt"
     for before in (None, "old"):
-        with pytest.raises(error, match="mine"):
-            fail_after_half(target, error("mine"))
+        with pytest.raises(error, match="mine"), whole_file(target) as part:  # noqa: PT012
+            part.write_text("half")
+            raise error("mine")
         assert [path.read_text() for path in target.parent.iterdir()] == ([before] if before else [])
         with whole_file(target) as part:
             part.write_text("old", newline="\n")

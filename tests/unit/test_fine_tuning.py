@@ -5,16 +5,12 @@ import logging
 
 import pandas as pd
 import pytest
-import torch
-from first_gradients import assert_parts_give_the_gradient_of_the_batch, stop_after
+from first_gradients import assert_parts_give_the_gradient_of_the_batch, saved_base, stop_after
 from small_entries import FILE_ORDER
-from small_tokenizer import save_tokenizer
-from transformers import BertConfig, BertModel
 
 from attention_atlas.corpora.examples import build_shard
 from attention_atlas.errors import AtlasError
 from attention_atlas.models.fine_tuning import fine_tune
-from attention_atlas.models.loading import describe
 
 TRAINING = {"epochs": 6, "batch": 4, "learning_rate": 0.01, "warmup": 0.1, "weight_decay": 0.01, "seed": 1}
 TRAINING |= {"task": "questions", "optimiser": "adamw"}
@@ -24,15 +20,7 @@ TRAINING |= {"task": "questions", "optimiser": "adamw"}
 def base(tmp_path_factory):
     """A tiny model with its tokenizer, card, and questions whose answer is always the word after "the"."""
     folder = tmp_path_factory.mktemp("base")
-    save_tokenizer(folder / "tokenizer.json")
-    config = {"tokenizer_class": "BertTokenizer", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
-    (folder / "tokenizer_config.json").write_text(json.dumps(config | {"unk_token": "[UNK]"}))
-    torch.manual_seed(0)
-    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    BertModel(BertConfig(vocab_size=80, max_position_embeddings=64, **size)).save_pretrained(folder)
-    shape = {"layers": 2, "heads": 2, "hidden_size": 32}
-    entry = {"source": {"path": str(folder)}, **shape, "init": "pretrained", "seed": 0, "dtype": "float32"}
-    describe("tiny", entry, folder / "card.json", folder / "pieces.json")
+    entry = saved_base(folder)
     letters = "bcdfghjk"
     questions = [
         {"context": f"{a} {b} the {c} {a}", "question": "what cat?", "answer": c}

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from small_tokenizer import save_tokenizer
+from small_entries import written
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import ExampleBuilder
@@ -15,9 +15,7 @@ MRPC = 'Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t5\t6\tHe said "no.\tHe s
 
 
 def read(tmp_path, text, task):
-    path = tmp_path / "file"
-    path.write_text(text, encoding="utf-8")
-    return list(glue_records(path, task))
+    return list(glue_records(written(tmp_path / "file", text), task))
 
 
 def test_quotes_that_never_close_are_text(tmp_path):
@@ -98,9 +96,9 @@ def test_mistakes_are_named_with_their_place(tmp_path, text, task, message):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
+def built(tokenizer):
     """The example of a record, cut or dropped at a bound."""
-    pieces = WordPieces(save_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json"))
+    pieces = WordPieces(tokenizer)
     return lambda item, bound, overlong: labelled_example(ExampleBuilder({"overlong": overlong}, "raw", pieces, bound), item)
 
 

@@ -7,32 +7,17 @@ import numpy as np
 import pytest
 import torch
 from test_mlm_head import MASK, example, prepare, setup
-from tiny_models import HEADS, LAYERS, PAD, tiny
+from tiny_models import HEADS, LAYERS, PAD, masked_model, tiny
 
 from attention_atlas.attention.batches import model_inputs
-from attention_atlas.attention.engine import install
 from attention_atlas.methods.head_tables import independent_units
 from attention_atlas.models.card import read_card
-from attention_atlas.models.language_models import (
-    HeadFacts,
-    LanguageModel,
-    load_masked_model,
-    mask_pieces,
-    read_mlm_head,
-    unmasked,
-)
+from attention_atlas.models.language_models import load_masked_model, mask_pieces, read_mlm_head, unmasked
 from attention_atlas.studies.clark2019 import gradients as module
 from attention_atlas.studies.clark2019.claims import first_late_layer
 from attention_atlas.studies.clark2019.gradients import attention_gradients, claims_frame, gradients, segment_gradients
 
 EXAMPLES = [example(k, n) for k, n in enumerate((9, 14, 7, 11))]
-
-
-def masked_model():
-    model = tiny("bert_mlm")
-    install(model)
-    model.requires_grad_(False)
-    return LanguageModel(model, None, HeadFacts("checkpoint"))
 
 
 @pytest.mark.parametrize("masking", module.MASKINGS)

@@ -45,11 +45,6 @@ def verdict_of(text, drops, types=TYPES_BY_LAYER, permuted=()):
     return next(claim for claim in claims(drops, types, permuted) if claim.statement.startswith(text))
 
 
-def level_for(verdict):
-    """What a row's drop is beside 10 points so that the claim that it is larger gets a verdict."""
-    return {HOLDS: 50, DOES_NOT_HOLD: -30, UNDECIDED: 10}[verdict]
-
-
 @VERDICTS
 @pytest.mark.parametrize(
     ("statement", "row", "others", "sign"),
@@ -62,7 +57,7 @@ def level_for(verdict):
     ],
 )
 def test_the_order_of_drops_gives_each_verdict(verdict, statement, row, others, sign):
-    drops = made_up(others | {row: 10 + sign * (level_for(verdict) - 10)})
+    drops = made_up(others | {row: 10 + sign * {HOLDS: 40, DOES_NOT_HOLD: -40, UNDECIDED: 0}[verdict]})
     found = [claim for claim in claims(drops) if claim.statement.startswith(statement)]
     assert len(found) == (2 if row in (12, 15) else 1), "two ways to divide a passage into sentences"
     assert {(claim.verdict, claim.n, claim.unit) for claim in found} == {(verdict, PASSAGES, "passages")}

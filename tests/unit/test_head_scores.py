@@ -10,22 +10,8 @@ from tiny_models import saved_model, tiny
 from tokenizers import Tokenizer
 from transformers import BertConfig, BertModel, GPTNeoXConfig, GPTNeoXForCausalLM, MistralConfig, MistralModel
 
-from attention_atlas.atlas.head_scores import (
-    LONGEST,
-    SHORTEST,
-    Draws,
-    Inputs,
-    copying_scores,
-    draw_inputs,
-    head_scores,
-    ordinary_pieces,
-    random_entries,
-    random_scores,
-    repeated_sequences,
-    repetition_measures,
-    scores_of,
-    sink_share,
-)
+from attention_atlas.atlas import head_scores as module
+from attention_atlas.atlas.head_scores import Draws, Inputs, draw_inputs, head_scores, random_scores, scores_of
 from attention_atlas.attention.engine import attention_layers, install
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import Example
@@ -41,7 +27,7 @@ PIECES = list(range(10, 60))
 
 
 def sequences(count=40, before=(1,), after=(2,), max_tokens=512, seed=0):
-    return repeated_sequences(PIECES, before, after, max_tokens, count, seed)
+    return module.repeated_sequences(PIECES, before, after, max_tokens, count, seed)
 
 
 def test_a_block_of_different_pieces_comes_twice_between_special_tokens():
@@ -52,13 +38,13 @@ def test_a_block_of_different_pieces_comes_twice_between_special_tokens():
         assert ids[1 : 1 + m] == ids[1 + m : 1 + 2 * m]
         assert len(set(ids[1 : 1 + m])) == m
         assert set(ids[1:-1]) <= set(PIECES)
-        assert SHORTEST <= m <= LONGEST
+        assert module.SHORTEST <= m <= module.LONGEST
     assert len({sequence.length for sequence in drawn}) > 10, "no fixed offset fits all of them"
     assert max(sequence.length for sequence in sequences(max_tokens=22)) == 10
     with pytest.raises(AtlasError, match="does not fit twice into the model's longest input, 17 word pieces"):
         sequences(max_tokens=17)
     vocabulary = {"[PAD]": 0, "[unused7]": 1, "[CLS]": 2, "cat": 3, "##s": 4, "unused": 5, "<extra_id_0>": 6}
-    assert ordinary_pieces(vocabulary, frozenset({0, 2})) == [3, 4, 5]
+    assert module.ordinary_pieces(vocabulary, frozenset({0, 2})) == [3, 4, 5]
 
 
 def loops(maps, sequence, causal):
@@ -84,7 +70,7 @@ def test_measures_on_repeated_tokens_are_those_of_loops(seed, causal, before, af
     (sequence,) = sequences(1, [1] * before, [2] * after, seed=seed)
     n = len(sequence.example.input_ids)
     maps = np.random.default_rng(seed).dirichlet(np.ones(n), size=(2, 3, n))
-    ours, slow = repetition_measures(maps, sequence, causal), loops(maps, sequence, causal)
+    ours, slow = module.repetition_measures(maps, sequence, causal), loops(maps, sequence, causal)
     assert ours.keys() == slow.keys()
     for name, values in slow.items():
         np.testing.assert_allclose(ours[name], values, rtol=1e-12)
@@ -94,7 +80,7 @@ def test_sinks_are_the_first_token_and_special_tokens():
     maps = np.random.default_rng(0).dirichlet(np.ones(6), size=(2, 3, 6))
     example = Example(0, "s", (1,) * 6, (0,) * 6, ("[SEP]", "b", "c", "[SEP]", "d", "[SEP]"), (-1, 1, 2, -1, 3, -1), ())
     slow = np.mean([maps[:, :, query, [0, 3, 5]].sum(-1) for query in (1, 2, 4)], axis=0)
-    np.testing.assert_allclose(sink_share(maps, example), slow)
+    np.testing.assert_allclose(module.sink_share(maps, example), slow)
 
 
 def test_copying_reads_the_unembedding_of_the_checkpoint_and_needs_it(tmp_path):
@@ -104,7 +90,7 @@ def test_copying_reads_the_unembedding_of_the_checkpoint_and_needs_it(tmp_path):
     scores = scores_of(saved_model(whole, tmp_path), inputs)["ov_copying"][0]
     product = whole.gpt_neox.embed_in.weight.T @ whole.get_output_embeddings().weight
     install(whole)
-    expected = [copying_scores(*layer, product) for layer in value_outputs(whole.gpt_neox)]
+    expected = [module.copying_scores(*layer, product) for layer in value_outputs(whole.gpt_neox)]
     np.testing.assert_allclose(scores, torch.stack(expected), atol=1e-5)
     assert np.isnan(scores_of(saved_model(whole.base_model, tmp_path), inputs)["ov_copying"]).all()
 
@@ -186,5 +172,7 @@ def test_scores_of_a_model_with_a_window_are_absolute_whatever_lengths_a_random_
     inputs = draw_inputs(of_job["card"], of_job["tokenizer"], of_job["examples"], draws)
     parts = [inputs.part(number, 1) for number in range(6)]
     assert 0 < sum(2 * part.sequences[0].length < 28 for part in parts) < 6
-    means = [scores_of(one, part)["sink"].mean(axis=0) for one, part in zip(random_entries(entry, draws), parts, strict=True)]
+    means = [
+        scores_of(one, part)["sink"].mean(axis=0) for one, part in zip(module.random_entries(entry, draws), parts, strict=True)
+    ]
     assert random_scores(entry, **of_job)["scores"]["sink"] == pytest.approx(np.stack(means))

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from huggingface_hub._local_folder import write_download_metadata
 
 from attention_atlas.errors import AtlasError
 from attention_atlas.io import hub_files
@@ -43,20 +44,14 @@ def test_the_commit_is_the_named_one_then_that_of_the_card_then_that_of_the_cach
     assert commit_of(MODELS, with_card | {"revision": SECOND}) == SECOND
 
 
-def noted_download(folder: Path, commit: str, files: dict[str, bytes]) -> None:
-    """A folder as `hf download --local-dir` leaves it."""
-    from huggingface_hub._local_folder import write_download_metadata
-
-    folder.mkdir(parents=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-        write_download_metadata(folder, name, commit, hub_files._git_checksum(folder / name))
-
-
 def test_the_mirror_is_checked_by_what_was_noted_when_it_was_downloaded(without_files, monkeypatch):
     monkeypatch.setenv(MIRROR_VARIABLE, str(without_files / "mirror"))
     folder = without_files / "mirror" / "hub" / "models" / "a" / "b"
-    noted_download(folder, FIRST, {"config.json": json.dumps({"n_layer": 1}).encode(), "notes.txt": b"x"})
+    folder.mkdir(parents=True)
+    # As `hf download --local-dir` leaves it.
+    for name, content in {"config.json": b'{"n_layer": 1}', "notes.txt": b"x"}.items():
+        (folder / name).write_bytes(content)
+        write_download_metadata(folder, name, FIRST, hub_files._git_checksum(folder / name))
     pinned = NAMED | {"revision": FIRST}
     assert hub_files.fetch(MODELS, pinned, ["*"]) == folder
     with pytest.raises(AtlasError, match=f"this is a/b at commit {FIRST[:8]}, but {SECOND[:8]} is needed"):

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import tarfile
 import zipfile
 
 import pytest
@@ -144,27 +143,14 @@ def test_a_phrase_that_loses_words_starts_with_the_first_that_is_left():
         assert "".join(without_words(document, removed).tags) == tags
 
 
-def inspec(tmp_path):
+def test_the_phrases_of_inspec_are_the_uncontrolled_ones(tmp_path):
     """Hulth's layout: abstracts over several lines, phrases between semicolons that go over lines."""
     files = {"abstr": "Title {}\n\tof two lines\nRed cars\n\tare driven.\n", "uncontr": "red\n\tcars; two lines\n"}
     files |= {"contr": "road vehicles; Two Lines\n"}
     folders = {"193": "Test"} | dict.fromkeys(("100", "1461", "415", "999"), "Training")
-    return written(
-        tmp_path / "Hulth2003",
-        {f"{place}/{n}.{kind}": text.format(n) for n, place in folders.items() for kind, text in files.items()},
-    )
-
-
-def tarred(place):
-    archive = place.with_suffix(".tar.gz")
-    with tarfile.open(archive, "w:gz") as out:
-        out.add(place, place.name)
-    return archive
-
-
-def test_the_phrases_of_inspec_are_the_uncontrolled_ones(tmp_path):
-    place = inspec(tmp_path)
-    for path in (place, packed(place), tarred(place)):
+    texts = {f"{place}/{n}.{kind}": text.format(n) for n, place in folders.items() for kind, text in files.items()}
+    place = written(tmp_path / "Hulth2003", texts)
+    for path in (place, packed(place), shutil.make_archive(place, "gztar", tmp_path, place.name)):
         documents = list(keyphrases_records(path))
         assert [document.id for document in documents] == ["100", "1461", "193", "415", "999"]
         assert documents[2].phrases == ("red cars", "two lines")

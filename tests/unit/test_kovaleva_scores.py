@@ -7,15 +7,8 @@ import pytest
 from scipy.stats import binom, pearsonr, spearmanr
 from sklearn.metrics import accuracy_score, f1_score
 
-from attention_atlas.studies.kovaleva2019.scores import (
-    Effects,
-    as_numbers,
-    effect_rows,
-    exchanged_gain,
-    heldout_gain,
-    score,
-    swapped_differences,
-)
+from attention_atlas.studies.kovaleva2019 import scores as module
+from attention_atlas.studies.kovaleva2019.scores import Effects, effect_rows, heldout_gain, score, swapped_differences
 
 RNG = np.random.default_rng(4)
 CLASSES = RNG.integers(1, 4, (3, 60)).astype(float)
@@ -73,11 +66,11 @@ def test_the_null_of_a_correlation_does_not_depend_on_the_scale_of_predictions(f
 
 
 def test_names_become_the_same_numbers_everywhere():
-    assert as_numbers("mrpc", ["0", "1"])[1] == as_numbers("qqp", ["duplicate", "not_duplicate"])[0] == 1
-    first, second = as_numbers("mnli", ["entailment", "neutral"]), as_numbers("mnli", ["neutral", "contradiction"])
+    assert module.as_numbers("mrpc", ["0", "1"])[1] == module.as_numbers("qqp", ["duplicate", "not_duplicate"])[0] == 1
+    first, second = (module.as_numbers("mnli", pair) for pair in (["entailment", "neutral"], ["neutral", "contradiction"]))
     assert first[1] == second[0]
     assert len({*first, *second}) == 3
-    assert as_numbers("stsb", ["2.5", "0"]).tolist() == [2.5, 0]
+    assert module.as_numbers("stsb", ["2.5", "0"]).tolist() == [2.5, 0]
 
 
 def made_effects(gain, examples=200, conditions=12, seed=0):
@@ -148,9 +141,9 @@ def test_no_gain_by_pretraining_is_seldom_taken_for_one(data_sets):
         truth = generator.integers(0, 2, 40) * 1.0
         tuned, random = (np.where(generator.random((1, 40)) < 0.7, truth, 1 - truth) for _ in range(2))
         for level in alarms:
-            gain = exchanged_gain("accuracy", tuned, random, truth, level, 200, data_set)
+            gain = module.exchanged_gain("accuracy", tuned, random, truth, level, 200, data_set)
             alarms[level] += not gain["ci_low"] <= 0 <= gain["ci_high"]
-        hits += exchanged_gain("accuracy", truth[None], random, truth, 0.99, 200, data_set)["ci_low"] > 0
+        hits += module.exchanged_gain("accuracy", truth[None], random, truth, 0.99, 200, data_set)["ci_low"] > 0
     assert hits > 0.9 * data_sets, "a tuned model that is always right gains 30 percentage points"
     for level, count in alarms.items():
         assert count <= binom.ppf(0.9995, data_sets, 1 - level), (level, count / data_sets)

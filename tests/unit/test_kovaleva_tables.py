@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pandas as pd
 import pytest
+from atlas_tables import as_read
 
 from attention_atlas.figures.style import plt
 from attention_atlas.io.tables import RunLabel
@@ -25,11 +24,6 @@ TASKS = tuple(SEEDS)
 LABELS = {task: RunLabel("Test run", "tiny", f"made-up {task}", sample=True) for task in TASKS}
 RECIPE = {"batch": 32, "epochs": 3, "learning_rate": 5e-5, "warmup": 0.1, "padded_length": 200, "measured_records": 1000}
 RECIPE["sentences"] = 9
-
-
-def stored(frame):
-    """A table as the next job reads it."""
-    return pd.read_csv(io.StringIO(frame.to_csv(sep="\t", index=False, float_format="%.6g")), sep="\t")
 
 
 def made_measures(seed, tagged=True, sentences=0):
@@ -101,12 +95,12 @@ def built():
     made = changes(MEASURES, disabled, held_out, 100, 0)
     made["disabling"] = made.pop("disabling_summary")
     scored = scores(PREDICTIONS, 300, 0)
-    made |= {"scores": scored["scores"], "table1_gains": scored["gains"], "table1": table1(stored(scored["scores"])).frame}
+    made |= {"scores": scored["scores"], "table1_gains": scored["gains"], "table1": table1(as_read(scored["scores"])).frame}
     margins = {"control": 0.1, "margin": 0.05, "margin_all_low": 0.005, "margin_all_high": 0.105, "n": 9, "n_margin": 9}
     made["frame_heads"] = head_rows(np.random.default_rng(0).random((LAYERS, HEADS)), "value").assign(**margins)
     labelled = pd.DataFrame({"class": [*CLASSES, "macro"], "n": [100] * 5 + [500]})
     made["patterns"] = labelled.assign(annotator="network", folds="text", f1=0.7)
-    return {name: stored(table) for name, table in made.items()}
+    return {name: as_read(table) for name, table in made.items()}
 
 
 def head(table, layer=3, number=4, **equal):

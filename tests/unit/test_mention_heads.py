@@ -8,17 +8,10 @@ from hypothesis import strategies as st
 from nltk import Tree
 from sample_corpus.write import write_sample
 
-from attention_atlas.corpora import layers
+from attention_atlas.corpora import layers, windows
 from attention_atlas.corpora.conll2012 import Document, Span, conll2012_records
 from attention_atlas.corpora.conllu import read_conllu
-from attention_atlas.corpora.windows import (
-    document_mentions,
-    document_windows,
-    head_leaf,
-    mentions_between,
-    span_head,
-    trees_of_documents,
-)
+from attention_atlas.corpora.windows import document_mentions, document_windows, head_leaf, mentions_between, span_head
 from attention_atlas.errors import AtlasError
 
 
@@ -142,6 +135,6 @@ def test_trees_of_other_sentences_are_refused(tmp_path):
     documents = list(conll2012_records(tmp_path / "coreference.conll"))
     wrong_trees = list(read_conllu(tmp_path / "sd.conllu"))[1:]
     with pytest.raises(AtlasError, match="the treebank of this corpus ends before its sentences do"):
-        list(trees_of_documents(iter(documents), iter(wrong_trees)))
+        list(windows.trees_of_documents(iter(documents), iter(wrong_trees)))
     with pytest.raises(AtlasError, match="both must contain the same sentences in the same order"):
         document_mentions(documents[0], wrong_trees[: len(documents[0].parses)])

@@ -83,8 +83,7 @@ def test_norms_and_copying_are_those_of_the_layers_of_each_head_alone(name, monk
                 assert fast[head].item() == pytest.approx(eigenvalues.real.sum() / np.abs(eigenvalues).sum(), abs=1e-3)
 
 
-@pytest.fixture(scope="module")
-def sinks(tmp_path_factory):
+def test_a_sink_with_a_value_of_zero_gets_no_norm_weighted_share(tmp_path):
     """Both heads attend to the first token. Head 1 reads the piece, of which the first token has none; head 2 its place."""
     model = empty_decoder(layers=1)
     with torch.no_grad():
@@ -100,13 +99,9 @@ def sinks(tmp_path_factory):
         back[:POSITIONS, PLACE] = torch.eye(POSITIONS)
         for head, value in enumerate((centred, into(PLACE))):
             set_head(model.h[0], head, query=always, key=to_first, value=value, output=back)
-    return saved_model(model, tmp_path_factory.mktemp("sinks"))
-
-
-def test_a_sink_with_a_value_of_zero_gets_no_norm_weighted_share(sinks):
     sequences = repeated_sequences(range(1, VOCABULARY), [0], [], POSITIONS, 8, 0)
     inputs = Inputs([sequence.example for sequence in sequences], sequences, 0)
-    scores = {name: values.mean(axis=0)[0] for name, values in scores_of(sinks, inputs).items()}
+    scores = {name: values.mean(axis=0)[0] for name, values in scores_of(saved_model(model, tmp_path), inputs).items()}
     assert (scores["sink"] > 0.95).all()
     assert scores["norm_sink"][0] < 1e-3
     assert scores["norm_sink"][1] > 0.9

@@ -53,11 +53,6 @@ def trained(names, group=SENTENCES, **changes):
     return probes
 
 
-def candidate_vector(s, j, alignment):
-    place = j - 1 if alignment == "fixed" else j
-    return s.vectors[place] if 0 <= place < len(s.heads) else np.zeros(D)
-
-
 def distance(i, j, n):
     if j == 0:
         return np.array([0] * 7 + [1.0])
@@ -68,7 +63,8 @@ def slow_score(probe, s, slot, i, j):
     """The score of candidate j for word i, from 1."""
     alignment, _ = probe.slots[slot]
     p = {name: value.detach().numpy()[slot] for name, value in probe.named_parameters()}
-    word, candidate = s.vectors[i - 1], candidate_vector(s, j, alignment)
+    place = j - 1 if alignment == "fixed" else j
+    word, candidate = s.vectors[i - 1], s.vectors[place] if 0 <= place < len(s.heads) else np.zeros(D)
     if isinstance(probe, DistanceProbe):
         hidden = distance(i, j, len(s.heads)) @ p["of_distance"] + word @ p["of_word"] + candidate @ p["of_candidate"]
         return np.tanh(hidden + p["bias"]) @ p["out"]

@@ -55,17 +55,6 @@ def built(folder, licence=""):
     return resolve(config)
 
 
-def written(folder, config):
-    """Text of all pages and files of a published run."""
-    out = folder / "docs"
-    assert publish.publish(config, "one", folder, out, "Commit 1.") == ["clark2019"]
-    return {str(path.relative_to(out)): path.read_text(encoding="utf-8") for path in out.rglob("*") if path.is_file()}
-
-
-def section(page, number):
-    return re.search(rf"^## {number}: .*?(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)[0]
-
-
 @pytest.mark.parametrize(
     ("licence", "is_free"),
     [
@@ -74,8 +63,10 @@ def section(page, number):
     ],
 )
 def test_text_of_a_corpus_is_published_with_its_name_if_the_licence_allows_it(tmp_path, licence, is_free):
-    files = written(tmp_path, built(tmp_path, licence))
-    figure1 = section(files["clark2019.md"], "Figure 1")
+    out = tmp_path / "docs"
+    assert publish.publish(built(tmp_path, licence), "one", tmp_path, out, "Commit 1.") == ["clark2019"]
+    files = {str(path.relative_to(out)): path.read_text(encoding="utf-8") for path in out.rglob("*") if path.is_file()}
+    figure1 = re.search(r"^## Figure 1: .*?(?=^## |\Z)", files["clark2019.md"], re.DOTALL | re.MULTILINE)[0]
     assert ("![Figure 1](clark2019/figure1.svg)" in figure1) == is_free
     assert (f"Text: My segments, {licence}." in figure1) == is_free
     assert ("Not published, because it shows text that may not be passed on (My segments)" in figure1) == (not is_free)

@@ -6,7 +6,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_tokenizer import save_tokenizer
+from small_entries import written
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.corpora.examples import ExampleBuilder
@@ -19,11 +19,6 @@ CONTEXT = "The red cat sat. The dog, which was old, slept near the warm stove; n
 
 def question(text="Who slept?", answer="dog", context=CONTEXT):
     return Question("q1", text, context, (Answer(answer, context.index(answer)),))
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    return save_tokenizer(tmp_path_factory.mktemp("tokenizer") / "tokenizer.json")
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +77,7 @@ FLAT = [{"context": PASSAGE, "question": "When did it open?", "answer": "1912"}]
 
 
 def write(folder, content):
-    path = folder / "q.json"
-    path.write_text(json.dumps(content), encoding="utf-8")
-    return path
+    return written(folder / "q.json", json.dumps(content))
 
 
 def test_the_official_form_and_a_flat_list(tmp_path):

@@ -25,10 +25,7 @@ from attention_atlas.errors import AtlasError
 
 TRIES = int(os.environ.get("ATLAS_FUZZ", "0"))
 FUZZ = settings(
-    max_examples=TRIES or 40,
-    derandomize=not TRIES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=TRIES or 40, derandomize=not TRIES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 BOUND = 24
 ENTRY = {
@@ -184,15 +181,11 @@ def check(example, cut: bool) -> None:
     assert all(0 <= start < stop <= m for start, stop in spans)
 
 
-def with_half_surrogates(text: str) -> list[str]:
-    """JSON with half a surrogate pair at the end of each of its texts in turn, but for keys."""
-    return [f"{text[: place.end() - 1]}\\ud800{text[place.end() - 1 :]}" for place in re.finditer(r'"[^"]*"(?!:)', text)]
-
-
 @pytest.mark.parametrize(("entry", "sound", "expected"), [file for file in FILES if file[1][0] in "{["])
 def test_half_a_surrogate_pair_is_refused_by_name_of_the_file(tmp_path, letters, entry, sound, expected):
-    for changed in with_half_surrogates(sound):
-        (tmp_path / "raw").write_text(changed, encoding="utf-8")
+    # At the end of each of its texts in turn, but for keys.
+    for end in (place.end() - 1 for place in re.finditer(r'"[^"]*"(?!:)', sound)):
+        (tmp_path / "raw").write_text(f"{sound[:end]}\\ud800{sound[end:]}", encoding="utf-8")
         with pytest.raises(AtlasError, match=r"raw"):
             build_shard(ENTRY | entry, tmp_path / "raw", letters, BOUND, 0, tmp_path / "out", tmp_path / "dropped.tsv")
 

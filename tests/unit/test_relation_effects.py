@@ -11,25 +11,13 @@ import torch
 from decoder_by_hand import PIECE, PLACE, SIZE, WIDTH, empty_decoder, into, set_head
 from decoder_by_hand import VOCABULARY as PIECES
 from scipy.stats import binom
-from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, tiny
+from tiny_models import FIRST_WORD, HEADS, LAYERS, PAD, VOCABULARY, installed, masked_model, tiny
 from transformers import GPT2LMHeadModel
 
-from attention_atlas.atlas import relation_effects as relation_effects_module
+from attention_atlas.atlas import relation_effects as module
 from attention_atlas.atlas.head_measures import CAUSAL_EFFECTS, HEAD_ABLATION, RELATION_WEIGHTS
 from attention_atlas.atlas.measures import read_measures
-from attention_atlas.atlas.relation_effects import (
-    Chosen,
-    carriers,
-    effect_of,
-    effects_of_masking,
-    head_ablation,
-    matched_pairs,
-    mean_outputs,
-    probe_losses,
-    relation_effects,
-    relation_weights,
-    word_probes,
-)
+from attention_atlas.atlas.relation_effects import Chosen, effects_of_masking, head_ablation, relation_effects, relation_weights
 from attention_atlas.attention.engine import Plan, install, watch
 from attention_atlas.corpora.examples import Example
 from attention_atlas.methods.dependency_scoring import DEPENDENT_TO_HEAD, HEAD_TO_DEPENDENT
@@ -61,26 +49,20 @@ def sentence(record):
 
 def test_matches_have_the_part_of_speech_and_nearly_the_frequency_and_are_taken_once():
     example = sentence(0)
-    assert carriers(example, "amod", DEPENDENT_TO_HEAD) == {0, 3}, "words that the head attends from"
-    assert carriers(example, "amod", HEAD_TO_DEPENDENT) == {1, 4}
+    assert module.carriers(example, "amod", DEPENDENT_TO_HEAD) == {0, 3}, "words that the head attends from"
+    assert module.carriers(example, "amod", HEAD_TO_DEPENDENT) == {1, 4}
     usable = {(record, place): 2**place for record in (0, 1) for place in range(6)}
     arguments = DEPENDENT_TO_HEAD, usable
     # The other noun is eight times as frequent; there is no third adjective, in one sentence or in two.
-    assert matched_pairs([example], "nsubj", *arguments, 9, 0) == ([], 1)
-    assert matched_pairs([example], "amod", *arguments, 9, 0) == ([], 2)
+    assert module.matched_pairs([example], "nsubj", *arguments, 9, 0) == ([], 1)
+    assert module.matched_pairs([example], "amod", *arguments, 9, 0) == ([], 2)
     twins = [example, replace(example, record=1, layers={**example.layers, "relations": ("dep",) * 6})]
-    pairs, unmatched = matched_pairs(twins, "amod", *arguments, 9, 0)
+    pairs, unmatched = module.matched_pairs(twins, "amod", *arguments, 9, 0)
     assert (sorted(pairs), unmatched) == ([((0, k), (1, k)) for k in (0, 3)], 0), "the same words, the same places"
-    assert len(matched_pairs(twins, "amod", *arguments, 1, 0)[0]) == 1
+    assert len(module.matched_pairs(twins, "amod", *arguments, 1, 0)[0]) == 1
     for often, taken in ((32, 3), (0.25, 0)):  # four times 8, and a quarter of 1
         usable[1, 0] = usable[1, 3] = often
-        assert {word for word, _ in matched_pairs(twins, "amod", *arguments, 9, 0)[0]} == {(0, taken)}
-
-
-def masked_model():
-    model = tiny("bert_mlm")
-    install(model)
-    return LanguageModel(model.requires_grad_(False), None, HeadFacts("checkpoint"))
+        assert {word for word, _ in module.matched_pairs(twins, "amod", *arguments, 9, 0)[0]} == {(0, taken)}
 
 
 def decoder():
@@ -96,8 +78,8 @@ def loss_of(logits, place, piece):
 
 def test_masked_losses_are_those_of_each_word_in_a_pass_of_its_own():
     model, examples, plan = masked_model(), [sentence(0), sentence(1)], Plan().zero(2, 3)
-    probes = list(word_probes(model, examples, MASK).values())
-    (whole, ours), expected = probe_losses(model, probes, PAD, [plan]), []
+    probes = list(module.word_probes(model, examples, MASK).values())
+    (whole, ours), expected = module.probe_losses(model, probes, PAD, [plan]), []
     for example, word in product(examples, range(6)):
         ids = torch.tensor([[MASK if of == word else i for i, of in zip(example.input_ids, example.word, strict=True)]])
         with torch.no_grad(), watch(model.model, plan=plan) as session:
@@ -111,9 +93,9 @@ def test_masked_losses_are_those_of_each_word_in_a_pass_of_its_own():
 
 def test_causal_losses_are_those_of_the_token_after_each_word():
     example, language_model = sentence(0), decoder()
-    probes = word_probes(language_model, [example], None)
+    probes = module.word_probes(language_model, [example], None)
     assert list(probes) == [(0, place) for place in range(5)], "nothing of the text follows the last word"
-    (ours,) = probe_losses(language_model, list(probes.values()), PAD)
+    (ours,) = module.probe_losses(language_model, list(probes.values()), PAD)
     logits = language_model.model(torch.tensor([example.input_ids])).logits[0]
     expected = [loss_of(logits, place, example.input_ids[place + 1]) for place in (1, 3, 4, 5, 6)]
     assert ours == pytest.approx(np.array(expected), abs=1e-4)
@@ -131,7 +113,7 @@ def simulated(seed, effect=0.0, placebos=3):
     changes = fragility + noise * np.sqrt(fragility)
     changes[0, :, 0] += effect
     present, numbers = np.unique(document, return_inverse=True)
-    return effect_of(changes, Units(numbers.ravel(), len(present), "documents"), 200, seed + 1000)
+    return module.effect_of(changes, Units(numbers.ravel(), len(present), "documents"), 200, seed + 1000)
 
 
 @pytest.mark.parametrize("placebos", [1, 3])
@@ -228,11 +210,11 @@ def test_ablated_outputs_are_those_of_a_hook_on_the_output_projection(causal):
     for example in examples:
         with_outputs(model, example.input_ids, 1, lambda output: kept.append(output[0]) or output)
     means = torch.cat(kept).mean(dim=0).reshape(HEADS, -1)
-    torch.testing.assert_close(mean_outputs(model.base_model, examples, PAD)[1].float(), means, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(module.mean_outputs(model.base_model, examples, PAD)[1].float(), means, rtol=1e-4, atol=1e-5)
     # The three words drawn for the decoder are in two sentences.
-    probes = list(word_probes(language_model, examples[: 2 if causal else 3], MASK).values())
+    probes = list(module.word_probes(language_model, examples[: 2 if causal else 3], MASK).values())
     assert (table["n"] == len(probes)).all()
-    whole = probe_losses(language_model, probes, PAD).mean()
+    whole = module.probe_losses(language_model, probes, PAD).mean()
     assert table["loss"].to_numpy() == pytest.approx(whole)
     for head, (column, vector) in product((0, 2), (("zero", torch.zeros_like(means)), ("mean", means))):
 
@@ -254,7 +236,7 @@ def test_norm_weighted_accuracies_are_those_of_weighted_maps(monkeypatch):
     table = relation_weights(model, examples, relations(), CARD, CHOSEN)
     assert table["n"].tolist() == [8, 16, 0]
     with monkeypatch.context() as patched:
-        patched.setattr(relation_effects_module, "norm_weighted", lambda weights, norms: weights)
+        patched.setattr(module, "norm_weighted", lambda weights, norms: weights)
         raw = relation_weights(model, examples, relations(), CARD, CHOSEN)
     assert (raw["value"][:2] == 0).all()
     assert table["value"][:2].to_numpy() == pytest.approx((table["norm"] - raw["norm"])[:2].to_numpy())

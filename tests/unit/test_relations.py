@@ -5,12 +5,13 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 from clark_inputs import RESAMPLING, SHAPE, make_gold, random_scores, row_of
-from small_treebank import write_treebank
+from small_shards import write_treebank
 from statsmodels.stats.multitest import multipletests
 
 from attention_atlas.attention.cache import StoredAttention
 from attention_atlas.corpora.examples import all_examples
 from attention_atlas.methods.dependency_scoring import DIRECTIONS, score
+from attention_atlas.methods.head_tables import DOCUMENTS
 from attention_atlas.methods.options import AS_PUBLISHED, alternatives
 from attention_atlas.models.card import read_card
 from attention_atlas.stats.held_out import best_head, choosing_half, folds_of
@@ -22,6 +23,11 @@ from attention_atlas.studies.clark2019.syntax import dependencies, options_frame
 
 def table_of(scores, gold):
     return relations_frame(scores, gold, AS_PUBLISHED, 1, RESAMPLING)
+
+
+def in_documents(gold, sentences):
+    """The same in documents of so many sentences; without documents for one."""
+    return replace(gold, documents=tuple(f"d{k // sentences}" for k in range(len(gold.ids)))) if sentences > 1 else gold
 
 
 def slow_heldout(right, fold):
@@ -36,17 +42,18 @@ def slow_heldout(right, fold):
     return outcomes
 
 
-def test_in_sample_and_heldout_accuracies_are_those_of_loops():
-    gold = make_gold(23, 6, ["det", "dobj"])
-    scores = random_scores(gold)
+@pytest.mark.parametrize("sentences_a_document", [1, 4])
+def test_in_sample_and_heldout_accuracies_are_those_of_loops(sentences_a_document):
+    gold = in_documents(make_gold(24, 6, ["det", "dobj"]), sentences_a_document)
+    scores, units = random_scores(gold), 24 // sentences_a_document
     frame = table_of(scores, gold)
-    fold_of_sentence = folds_of(23, 5, 3)
+    fold_of_unit = folds_of(units, 5, 3)
     for row in frame.itertuples():
         chosen = (gold.relation == row.relation) | (row.relation == "all")
-        sentence = gold.sentence[chosen]
+        unit = gold.sentence[chosen] // sentences_a_document
         # Columns in the order in which ties are broken: layer, head, direction; the first offset wins a tie.
         heads = np.moveaxis(scores.heads[chosen], 1, -1).reshape(chosen.sum(), -1)
-        fold = fold_of_sentence[sentence]
+        fold = fold_of_unit[unit]
         held = slow_heldout(heads.tolist(), fold)
         assert row.heldout_accuracy == pytest.approx(np.mean(held))
         assert row.heldout_baseline == pytest.approx(np.mean(slow_heldout(scores.offsets[chosen][:, ::-1].tolist(), fold)))
@@ -58,7 +65,8 @@ def test_in_sample_and_heldout_accuracies_are_those_of_loops():
         right = scores.heads[chosen, direction, layer, head].astype(float)
         margin = right - scores.offsets[chosen, offsets.argmax()]
         assert row.margin == pytest.approx(margin.mean())
-        sizes = np.bincount(sentence, minlength=23).astype(float)
+        sizes = np.bincount(unit, minlength=units).astype(float)
+        assert (row.unit, row.units) == ("sentences" if sentences_a_document == 1 else DOCUMENTS, (sizes > 0).sum())
         # The best of the other heads, whatever the direction of the first.
         others = [(counts[d, a, b], a, b, d) for d, a, b in np.ndindex(SHAPE) if (a, b) != (layer, head)]
         hits, a, b, d = max(others)
@@ -67,7 +75,7 @@ def test_in_sample_and_heldout_accuracies_are_those_of_loops():
         gap = right - scores.heads[chosen, d, a, b]
         intervals = {"accuracy_ci": right, "heldout_ci": np.array(held, float), "margin_ci": margin, "gap_ci": gap}
         for name, values in intervals.items():
-            ends = bootstrap_ratio(np.bincount(sentence, values, minlength=23), sizes, 200, 3)
+            ends = bootstrap_ratio(np.bincount(unit, values, minlength=units), sizes, 200, 3)
             assert [getattr(row, f"{name}_low"), getattr(row, f"{name}_high")] == pytest.approx([float(end) for end in ends]), (
                 name
             )
@@ -75,9 +83,7 @@ def test_in_sample_and_heldout_accuracies_are_those_of_loops():
 
 @pytest.mark.parametrize("sentences_a_document", [1, 4])
 def test_head_and_offset_are_chosen_on_one_half_and_tested_on_the_other(sentences_a_document):
-    gold = make_gold(48, 7, ["det", "det", "dobj", "amod"], seed=5)
-    if sentences_a_document > 1:
-        gold = replace(gold, documents=tuple(f"d{k // sentences_a_document}" for k in range(48)))
+    gold = in_documents(make_gold(48, 7, ["det", "det", "dobj", "amod"], seed=5), sentences_a_document)
     scores = random_scores(gold, seed=5)
     scores.heads[(gold.relation == "dobj") & (np.arange(len(gold)) % 6 > 0), 1, 0, 2] = True
     frame = table_of(scores, gold)

@@ -10,7 +10,7 @@ from itertools import count
 import numpy as np
 import pytest
 from released_files import documents, write_pickle
-from shipped_runs import shipped, shipped_copy
+from small_config import shipped, shipped_copy
 
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.corpora.examples import all_examples, build_shard

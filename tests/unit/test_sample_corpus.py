@@ -74,12 +74,6 @@ def test_neither_a_word_nor_an_offset_gives_the_relation_away(documents):
         assert max(offsets[relation].values()) < 0.95 * offsets[relation].total()
 
 
-def rows(documents, folder, task):
-    path = folder / "pairs.jsonl"
-    path.write_text("".join(task_lines(task, documents, 3)), encoding="utf-8")
-    return list(glue_records(path, task))
-
-
 def overlap(texts):
     """Share of the words of the first text that the second has, too."""
     first, second = (set(text.lower().strip(".?").split()) for text in texts)
@@ -90,7 +84,8 @@ def overlap(texts):
     ("task", "least"), [("mrpc", 0.2), ("rte", 0.35), ("qnli", 0.35), ("qqp", 0.2), ("sst2", 0.4), ("mnli", 0.2)]
 )
 def test_no_label_can_be_read_off_the_length_or_the_common_words(documents, tmp_path, task, least):
-    items = pd.DataFrame(rows(documents, tmp_path, task))
+    (tmp_path / "pairs.jsonl").write_text("".join(task_lines(task, documents, 3)), encoding="utf-8")
+    items = pd.DataFrame(list(glue_records(tmp_path / "pairs.jsonl", task)))
     shares = items["label"].value_counts(normalize=True)
     assert (len(shares), shares.min() > least, len(items) > 80) == (3 if task == "mnli" else 2, True, True)
     lengths = items["texts"].map(lambda texts: sum(map(len, texts))).groupby(items["label"]).median()

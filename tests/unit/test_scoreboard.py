@@ -2,7 +2,7 @@
 
 import pandas as pd
 import pytest
-from shipped_runs import shipped, shipped_copy, wildcards
+from small_config import shipped, shipped_copy, wildcards
 
 from attention_atlas.atlas.study import head_sources, random_scores
 from attention_atlas.errors import AtlasError

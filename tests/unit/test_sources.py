@@ -33,7 +33,6 @@ SOURCE = {"url": "https://example.org/data/text.txt", "sha256": DIGEST, "mirror"
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch, tmp_path):
     """Whoever asks for a download is told that there is no way."""
-
     monkeypatch.setattr(pooch, "retrieve", Mock(side_effect=ConnectionError("no route to host")))
     monkeypatch.delenv(MIRROR_VARIABLE, raising=False)
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "kept" / name)
@@ -113,15 +112,10 @@ HUB = {"split": "train", "column": "text", "rows": 4}
 IN_FILE = {"order": "file"}
 
 
-@pytest.fixture
-def dataset(tmp_path):
-    """A local folder in the form of a repository of the hub."""
-    (tmp_path / "dataset").mkdir()
-    (tmp_path / "dataset" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-    return tmp_path / "dataset"
-
-
-def test_a_data_set_becomes_documents_of_a_paragraph_a_line(tmp_path, dataset):
+def test_a_data_set_becomes_documents_of_a_paragraph_a_line(tmp_path):
+    dataset = tmp_path / "dataset"
+    dataset.mkdir()
+    (dataset / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
     fetch({"hub": str(dataset), **HUB}, tmp_path / "raw", **IN_FILE)
     assert (tmp_path / "raw").read_text(encoding="utf-8") == "First paragraph.\nSecond paragraph.\n\nOnly\u2028one: é.\n\n"
 

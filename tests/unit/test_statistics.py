@@ -8,14 +8,10 @@ from scipy import stats
 from scipy.stats import binom, pearsonr, spearmanr
 from sklearn.metrics import roc_auc_score
 
+from attention_atlas.methods.head_tables import DOCUMENTS, independent_units, mean_rows
+from attention_atlas.stats import intervals
 from attention_atlas.stats.held_out import folds_of
-from attention_atlas.stats.intervals import (
-    bootstrap_ratio,
-    correlation_interval,
-    percentile_interval,
-    resampled_counts,
-    with_seed_variation,
-)
+from attention_atlas.stats.intervals import bootstrap_ratio, correlation_interval, resampled_counts, with_seed_variation
 from attention_atlas.stats.ranks import aucs, clustered_auc_intervals, pearson, spearman
 
 REPETITIONS = pytest.mark.parametrize("data_sets", [100, pytest.param(2000, marks=pytest.mark.long)])
@@ -84,7 +80,7 @@ def test_intervals_cover_a_mean_over_examples_and_seeds(seeds, of_seed, data_set
         counts = np.concatenate(list(resampled_counts(60, 200, data_set)))
         over_examples = (counts @ values.mean(axis=0) / 60)[:, None]
         both = with_seed_variation(over_examples, values.mean(axis=1)[:, None], data_set)
-        (low, high), (low_alone, high_alone) = (percentile_interval(drawn[:, 0]) for drawn in (both, over_examples))
+        (low, high), (low_alone, high_alone) = (intervals.percentile_interval(drawn[:, 0]) for drawn in (both, over_examples))
         missed += not low <= 0 <= high
         without += not low_alone <= 0 <= high_alone
     # Percentile intervals of a mean of 60 examples miss a little more than 5 %.
@@ -101,6 +97,40 @@ def test_variation_has_the_quantiles_of_students_t_and_none_for_one_seed():
     assert np.quantile(drawn[:, 0], [0.025, 0.5, 0.975]) == pytest.approx(expected, abs=0.1)
     assert (drawn[:, 1] == 0).all(), "seeds that agree add nothing"
     assert with_seed_variation(resampled, by_seed[:1], 0) is resampled
+
+
+def test_intervals_over_documents_cover_where_those_over_segments_do_not():
+    """Segments of one document are alike: of 60 samples with mean 0, an interval must contain 0 in about 95 %."""
+    covered = {DOCUMENTS: 0, "segments": 0}
+    for seed in range(60):
+        generator = np.random.default_rng(seed)
+        values = np.repeat(generator.normal(size=30), 6) + 0.5 * generator.normal(size=180)
+        by_document = independent_units([str(k // 6) for k in range(180)], "segments")
+        for units in (by_document, independent_units([None] * 180, "segments")):
+            (row,) = mean_rows(values[:, None, None], 100, seed, units).itertuples()
+            covered[units.name] += row.ci_low <= 0 <= row.ci_high
+    assert covered[DOCUMENTS] > 50  # a binomial variable of 60 and .95 falls to 50 about once in a thousand
+    assert covered["segments"] < 45
+
+
+def test_an_item_without_a_value_for_one_head_counts_for_the_others():
+    """Every head is that of a table of its own, without the items that it has no value of."""
+    values = np.random.default_rng(0).normal(size=(12, 1, 3))
+    values[[0, 3], 0, 0] = values[2] = values[:, 0, 2] = np.nan
+    units = independent_units([str(k // 2) for k in range(12)], "sentences")
+    table = mean_rows(values, 50, 0, units).set_index("head")
+    for head, present in enumerate(~np.isnan(values[:, 0].T), start=1):
+        expected = values[present, 0, head - 1]
+        assert table.loc[head, "n"] == len(expected)
+        if len(expected):
+            # The bootstrap draws units of all items with a value for some head.
+            sums, sizes = (
+                units.at(~np.isnan(values).all(axis=(1, 2))).sums(np.delete(of, 2))
+                for of in (np.where(present, values[:, 0, head - 1], 0), present)
+            )
+            low, high = bootstrap_ratio(sums[:, None], sizes[:, None], 50, 0)
+            assert table.loc[head, ["value", "ci_low", "ci_high"]].tolist() == pytest.approx([expected.mean(), low[0], high[0]])
+    assert table.loc[3, ["value", "ci_low"]].isna().all()
 
 
 # --- ranks ------------------------------------------------------------------------------------------------------------

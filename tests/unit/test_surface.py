@@ -13,6 +13,7 @@ from small_shards import write_example_shards, write_shard
 from attention_atlas.attention.cache import read_attention
 from attention_atlas.attention.divergence import head_divergence
 from attention_atlas.errors import AtlasError
+from attention_atlas.methods.head_tables import DOCUMENTS
 from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED
 from attention_atlas.methods.surface import GROUPS, MEASURES, token_classes
 from attention_atlas.models.card import ModelCard
@@ -24,6 +25,7 @@ from attention_atlas.studies.clark2019.surface import (
     layer_means,
     permutation_p,
     plane,
+    summed_divergences,
     surface,
 )
 
@@ -269,3 +271,11 @@ def test_clusters_from_shards(tmp_path):
 def test_a_layout_that_its_distances_determine_does_not_move():
     layout = np.array([[3.0, 1.0], [-1.0, 2.0], [-4.0, -2.0], [2.0, -1.0]])
     assert displacement(cdist(layout, layout), layout @ [[0, 1], [1, 0]]) < 0.01
+
+
+def test_no_document_is_in_two_groups_of_segments(tmp_path):
+    sizes = [3, 4, 5, 6, 7, 8]
+    shards, _ = write_example_shards(tmp_path, sizes, 2, 2, documents=["a", "a", "b", "b", "c", "c"])
+    for blocks, tokens, unit in ((5, [7, 11, 15], DOCUMENTS), (2, [22, 11], "groups of documents")):
+        _, summed, name = summed_divergences(read_attention(shards), list(read_attention(shards)), 0.001, blocks, 1)
+        assert (summed.tolist(), name) == (tokens, unit)

@@ -3,12 +3,10 @@
 import json
 
 import numpy as np
-import pytest
 import torch
-from first_gradients import assert_parts_give_the_gradient_of_the_batch
+from first_gradients import assert_parts_give_the_gradient_of_the_batch, saved_base
 from small_entries import FILE_ORDER, KEYPHRASES
-from small_tokenizer import save_tokenizer
-from transformers import BertConfig, BertForTokenClassification, BertModel
+from transformers import BertConfig, BertForTokenClassification
 
 from attention_atlas.attention.batches import model_inputs
 from attention_atlas.attention.engine import install, watch
@@ -19,7 +17,7 @@ from attention_atlas.corpora.keyphrases import KeyphraseDocument, document_examp
 from attention_atlas.corpora.layers import Keyphrase
 from attention_atlas.models.card import ModelCard
 from attention_atlas.models.fine_tuning import fine_tune
-from attention_atlas.models.loading import describe, load_trained
+from attention_atlas.models.loading import load_trained
 from attention_atlas.models.task_heads import TAGS, gold_tags, tags_under
 from attention_atlas.studies.stefanik2021.removal import f1_of, removal, token_counts
 
@@ -35,18 +33,6 @@ def example(record, size, tags=None):
     return Example(record, f"d{record}", ids, (0,) * len(ids), tuple(map(str, ids)), word, tuple("w" * size), {"tags": tags})
 
 
-@pytest.fixture(scope="module")
-def tagger():
-    torch.manual_seed(0)
-    size = {"hidden_size": 16, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": 16}
-    config = BertConfig(
-        vocab_size=60, max_position_embeddings=40, pad_token_id=PAD, num_labels=3, initializer_range=0.5, **size
-    )
-    model = BertForTokenClassification(config).eval().requires_grad_(False)
-    install(model)
-    return model
-
-
 EXAMPLES = [example(record, size) for record, size in enumerate((5, 9, 3, 7, 7, 4))]
 
 
@@ -59,7 +45,12 @@ def slow_tags(model, document, plan=None):
     return "".join(TAGS[best[k]] for k in firsts)
 
 
-def test_removals_are_ranked_on_development_and_equal_direct_answers(tagger):
+def test_removals_are_ranked_on_development_and_equal_direct_answers():
+    torch.manual_seed(0)
+    size = {"hidden_size": 16, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "intermediate_size": 16}
+    size |= {"vocab_size": 60, "max_position_embeddings": 40, "pad_token_id": PAD, "num_labels": 3, "initializer_range": 0.5}
+    tagger = BertForTokenClassification(BertConfig(**size)).eval().requires_grad_(False)
+    install(tagger)
     card = ModelCard("m", "x", "bert", LAYERS, HEADS, 64, "[CLS]", "[SEP]", PAD, "", "pretrained", 0, "float32")
     table = removal(tagger, card, EXAMPLES[:3], EXAMPLES[3:], step=50, random_orders=2, seed=3)
     single = table[table["order"] == "one"]
@@ -82,14 +73,10 @@ def test_removals_are_ranked_on_development_and_equal_direct_answers(tagger):
         assert row.answer == slow_tags(tagger, EXAMPLES[row.record], plan)
 
 
-def built_from(document, folder, bound, overlong="drop"):
-    pieces = WordPieces(save_tokenizer(folder / "tokenizer.json"))
-    return document_example(ExampleBuilder({"overlong": overlong, "stemmed": False}, "raw", pieces, bound), document)
-
-
-def test_a_document_becomes_an_example_and_comes_back_from_parquet(tmp_path):
+def test_a_document_becomes_an_example_and_comes_back_from_parquet(tmp_path, tokenizer):
+    builder = ExampleBuilder({"overlong": "drop", "stemmed": False}, "raw", WordPieces(tokenizer), 64)
     document = located("d", "the cats . a cat".split(), ["the cats", "dog"], stemmed=False)
-    built = built_from(document, tmp_path, 64)
+    built = document_example(builder, document)
     assert built.layers["tags"] == tuple("BIOOO")
     assert built.keyphrases == (Keyphrase("the cats", True), Keyphrase("dog", False))
     write_examples(tmp_path / "e.parquet", [built])
@@ -97,20 +84,12 @@ def test_a_document_becomes_an_example_and_comes_back_from_parquet(tmp_path):
     # Words without pieces are left out, and phrases go on.
     odd = "\u200b"
     document = KeyphraseDocument("d", ("the", odd, "cat", odd, "cats"), tuple("OBIIB"), ("x cat",), ())
-    built = built_from(document, tmp_path, 64)
+    built = document_example(builder, document)
     assert (built.words, built.layers["tags"]) == (("the", "cat", "cats"), tuple("OBB"))
 
 
 def test_a_tagger_learns_and_is_the_same_for_the_same_seed(tmp_path):
-    save_tokenizer(tmp_path / "tokenizer.json")
-    config = {"tokenizer_class": "BertTokenizer", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config | {"unk_token": "[UNK]"}))
-    torch.manual_seed(0)
-    size = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    BertModel(BertConfig(vocab_size=80, max_position_embeddings=64, **size)).save_pretrained(tmp_path)
-    entry = {"source": {"path": str(tmp_path)}, "layers": 2, "heads": 2, "hidden_size": 32, "init": "pretrained"}
-    entry |= {"seed": 0, "dtype": "float32"}
-    describe("tiny", entry, tmp_path / "card.json", tmp_path / "pieces.json")
+    entry = saved_base(tmp_path)
     # The key is always what follows "the".
     texts = {a: f"{b} the {a} {c} ." + " ." * "bcd".find(a) for a, b, c in ("bcd", "cdb", "dbc", "fgh", "ghf", "hfg")}
     lines = [json.dumps({"id": key, "text": text, "keyphrases": [key]}) + "\n" for key, text in texts.items()]

@@ -1,11 +1,9 @@
 """What the target rules build: artefacts and caches of the target runs, and what is done about missing files."""
 
 import pytest
-from shipped_runs import shipped, shipped_copy, wildcards
-from small_config import SMALL, changed, give_model
+from small_config import SMALL, changed, give_model, shipped, shipped_copy, wildcards
 
 from attention_atlas.errors import AtlasError
-from attention_atlas.workflow import shared_inputs
 from attention_atlas.workflow.artifacts import Targets, built_tables
 from attention_atlas.workflow.config import resolve
 from attention_atlas.workflow.requirements import MISSING, required_for, without_missing
@@ -77,12 +75,3 @@ def test_what_needs_missing_files_is_skipped_with_a_warning(without_files):
     built_targets, warned = small("skip")
     assert "results/one/clark2019/table1.tsv" in built_targets.artifacts()(wildcards())
     assert warned == []
-
-
-def test_memory_of_a_small_model():
-    model = {"layers": 2, "heads": 4, "hidden_size": 64}
-    # Maps of 100 tokens, states, and a vocabulary, for 1024 tokens; 16 bytes for each of 2 x 12 x 64^2 + 30522 x 64 weights.
-    of_tokens = 1024 * (24 * 2 * 4 * 100 + 4 * 34 * 2 * 64 + 16 * 30522)
-    assert shared_inputs.model_megabytes(model, 100) == 1200 + (16 * 2051712 + of_tokens) // 2**20 == 1743
-    # 16 copies of eight maps of 512 x 512 in two bytes, and 2000 bytes for each head and record.
-    assert shared_inputs.map_megabytes(model, 512, 1000, 2000) == 1200 + 8 * (32 * 512**2 + 2000 * 1000) // 2**20 == 1279

@@ -1,4 +1,4 @@
-"""Tables and comparison of Tenney et al., from probes trained on made-up states."""
+"""Tables, figures and comparison of Tenney et al., from probes trained on made-up states."""
 
 from dataclasses import asdict
 
@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from edge_examples import LAYERS, edge_example, telling_states
+from largest_inputs import EDGES, MODEL, bars
 
 from attention_atlas.io.tables import RunLabel
+from attention_atlas.studies.tenney2019.figures import PublishedModel, figure2
 from attention_atlas.studies.tenney2019.probing import Plan, probe_tables, traced_cases
 from attention_atlas.studies.tenney2019.summary import centre_of_gravity, expected_layer, summary
 from attention_atlas.studies.tenney2019.tables import PUBLISHED_TARGETS, comparison
@@ -191,3 +193,30 @@ def test_another_recipe_or_another_number_of_targets_is_not_compared(tables, as_
     for sizes in ((9, TARGETS), (TRAINING_TARGETS, 9)):
         monkeypatch.setitem(PUBLISHED_TARGETS, "pos", sizes)
         assert row()["comparable"] == "no"
+
+
+# --- figures, on tables of the largest shape --------------------------------------------------------------------------
+
+
+def test_shares_have_intervals_and_are_not_drawn_for_a_gain_within_noise():
+    rows = bars(MODEL)
+    axes = figure2(rows[rows["task"].isin([EDGES[0], EDGES[-1]])]).figure.axes
+    lines = [line.get_xydata() for line in axes[1].lines]
+    ends = {float(line[0, 0]): sorted(line[:, 1]) for line in lines if len(line) == 2 and line[0, 0] == line[1, 0]}
+    gains = rows[(rows["layer"] > 0) & (rows["task"] == EDGES[0])].set_index("layer")
+    assert set(ends) == set(gains.index)
+    for layer, interval in ends.items():
+        assert interval == pytest.approx(gains.loc[layer, ["share_low", "share_high"]].tolist())
+    assert axes[3].get_ylim()[1] < 2, "a share of a vanishing gain would set the axis to 98"
+
+
+def test_published_layers_are_drawn_at_their_relative_depth_and_gains_from_layer_1_on():
+    large, whole = PublishedModel(6), PublishedModel(24)
+    pos = large.weights().query("task == 'pos'")
+    assert (len(pos), pos["layer"].max()) == (25, 6)
+    assert pos["value"].iloc[0] == pytest.approx(0.0475 * 25 / 7), "equal weights of both models have the same height"
+    assert PublishedModel(12).weights().empty, "the paper has mixing weights of BERT-large alone"
+    assert large.depth_of_gains(pd.Series([1, 3.39, 24])).tolist() == pytest.approx([1, 1 + 2.39 * 5 / 23, 6])
+    assert whole.depth_of_gains(pd.Series([3.39])).tolist() == pytest.approx([3.39])
+    by_task = whole.shares().groupby("task")["value"].apply(lambda values: values.cumsum().max())
+    assert by_task.to_numpy() == pytest.approx(np.ones(len(EDGES))), "the gains up to the best layer are the largest gain"

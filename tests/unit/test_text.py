@@ -3,6 +3,7 @@
 import gzip
 
 import pytest
+from small_entries import written
 
 from attention_atlas.corpora.text import TextDocument, Translated, parallel_records, segments_records, sentences_records
 from attention_atlas.errors import AtlasError
@@ -63,22 +64,17 @@ def test_wikitext_titles_open_documents_and_headings_are_left_out(read):
     ]
 
 
-def written(folder, name, text):
-    (folder / name).write_text(text, encoding="utf-8")
-    return folder / name
-
-
 def test_sentences_have_the_numbers_of_their_lines(tmp_path):
-    assert list(sentences_records(written(tmp_path, "my.txt", "\ufeffThe cat.\n\n# x\n"))) == [(1, "The cat."), (3, "# x")]
+    assert list(sentences_records(written(tmp_path / "my.txt", "\ufeffThe cat.\n\n# x\n"))) == [(1, "The cat."), (3, "# x")]
     with pytest.raises(AtlasError, match=r"my\.txt:2: a tab or NUL byte: this is not plain text"):
-        list(sentences_records(written(tmp_path, "my.txt", "x\n1\tDogs\n")))
+        list(sentences_records(written(tmp_path / "my.txt", "x\n1\tDogs\n")))
 
 
 def test_pairs_are_read_from_objects_and_from_two_files(tmp_path):
-    objects = written(tmp_path, "a.jsonl", '{"en": "A cat.", "fr": " Un chat. "}\n\n{"en": "Two", "fr": "Deux", "id": 3}\n')
+    objects = written(tmp_path / "a.jsonl", '{"en": "A cat.", "fr": " Un chat. "}\n\n{"en": "Two", "fr": "Deux", "id": 3}\n')
     first, second = Translated("1", "A cat.", "Un chat."), Translated("3", "Two", "Deux")
     assert list(parallel_records(objects, ["en", "fr"])) == [first, second]
-    english, french = tmp_path / "a.en.gz", written(tmp_path, "a.fr", "Un chat.\nDeux\n")
+    english, french = tmp_path / "a.en.gz", written(tmp_path / "a.fr", "Un chat.\nDeux\n")
     english.write_bytes(gzip.compress(b"A cat.\nTwo\n"))
     assert list(parallel_records(english, ["en", "fr"], french)) == [first, Translated("2", "Two", "Deux")]
     for texts in ((objects, french), (french, objects)):

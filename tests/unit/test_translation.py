@@ -127,15 +127,11 @@ def test_many_plans_at_once_give_what_each_gives_by_itself(wild):
     assert len({tuple(texts) for texts in together}) == 4
 
 
-@pytest.fixture
-def experiment(new_model, trained):
-    entry = {**new_model[1], "source": {"path": str(trained[3])}, "init": "pretrained"}
+def test_translations_under_every_mask(new_model, trained):
+    model, examples, tokenizer, folder = trained
+    entry = {**new_model[1], "source": {"path": str(folder)}, "init": "pretrained"}
     files = {name.partition(".")[0]: new_model[0] / name for name in ("card.json", "tokenizer.json")}
-    return open_experiment({"reader": "parallel", "model": entry, **files, "beams": 2})
-
-
-def test_translations_under_every_mask(experiment, trained):
-    model, examples, tokenizer, _ = trained
+    experiment = open_experiment({"reader": "parallel", "model": entry, **files, "beams": 2})
     table, _, further = masked(experiment, examples[:5], examples[:3], examples[:2]).values()
     assert len(further) == 2 * (1 + 3 * 2), "the best head of each layer"
     rows = table[(table["masked"] == "others") & (table["kind"] == "enc_dec") & (table["layer"] == 2) & (table["head"] == 3)]

@@ -4,6 +4,7 @@ import gzip
 
 import numpy as np
 import pytest
+from small_entries import written
 
 from attention_atlas.corpora.examples import Example
 from attention_atlas.corpora.word_vectors import read_vector_file, static_vectors
@@ -12,15 +13,8 @@ from attention_atlas.errors import AtlasError
 WORDS = {"the", "dog", "café", "unheard"}
 
 
-def file(folder, text, encoding="utf-8", name="g.txt"):
-    path = folder / name
-    path.write_bytes(text.encode(encoding))
-    return path
-
-
 def test_a_file_in_the_form_of_glove(tmp_path):
-    packed = tmp_path / "g.txt.gz"
-    packed.write_bytes(gzip.compress("the 1 2\nof 5 5\ndog 0.5 -1e-1\ncafé 3 4\n".encode()))
+    packed = written(tmp_path / "g.txt.gz", gzip.compress("the 1 2\nof 5 5\ndog 0.5 -1e-1\ncafé 3 4\n".encode()))
     vectors = read_vector_file(packed, WORDS)
     assert vectors.label == "g.txt.gz, 2 dimensions"
     assert vectors.of(["The", "dog", "nothing", "CAFÉ"]) == pytest.approx(np.array([[1, 2], [0.5, -0.1], [0, 0], [3, 4]]))
@@ -37,7 +31,7 @@ def test_a_file_in_the_form_of_glove(tmp_path):
     ],
 )
 def test_the_last_fields_of_a_line_are_the_vector(tmp_path, text, words, expected):
-    vectors = read_vector_file(file(tmp_path, text), words)
+    vectors = read_vector_file(written(tmp_path / "g.txt", text), words)
     assert {word: vectors.vectors[row].tolist() for word, row in vectors.index.items()} == expected
 
 
@@ -51,7 +45,7 @@ def test_the_last_fields_of_a_line_are_the_vector(tmp_path, text, words, expecte
 )
 def test_damaged_files_are_named(tmp_path, text, expected):
     with pytest.raises(AtlasError) as caught:
-        read_vector_file(file(tmp_path, text), WORDS)
+        read_vector_file(written(tmp_path / "g.txt", text), WORDS)
     assert expected in str(caught.value)
 
 

@@ -18,8 +18,6 @@ from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from attention_atlas.figures import style
-
 WIDEST, TALLEST = 7.005, 9.005
 """A page's text block in inches, and half a pixel of a screen."""
 SMALLEST = 6.0
@@ -34,20 +32,6 @@ class SavedFigure(NamedTuple):
 
     texts: list[str]
     problems: list[str]
-
-
-@contextmanager
-def axes_of_figures() -> Iterator[list[list[Axes]]]:
-    """Collect the axes of the figures that are saved meanwhile."""
-    axes: list[list[Axes]] = []
-    lay_out = style.lay_out
-
-    def kept(figure: Figure, *arguments: Any, **options: Any) -> Bbox:
-        axes.append(figure.axes)
-        return lay_out(figure, *arguments, **options)
-
-    with mock.patch.object(style, "lay_out", kept):
-        yield axes
 
 
 @contextmanager

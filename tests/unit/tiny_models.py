@@ -16,6 +16,7 @@ from transformers import PreTrainedModel
 from transformers.utils import ModelOutput
 
 from attention_atlas.attention.engine import Observer, Plan, Site, attention_shape, install, watch
+from attention_atlas.models.language_models import HeadFacts, LanguageModel
 
 VOCABULARY = 60
 LAYERS = 3
@@ -124,6 +125,11 @@ def installed(name: str, seed: int = 0) -> PreTrainedModel:
     model = tiny(name, seed=seed)
     install(model)
     return model
+
+
+def masked_model() -> LanguageModel:
+    """The tiny masked-LM model with the engine installed, its weights fixed."""
+    return LanguageModel(installed("bert_mlm").requires_grad_(False), None, HeadFacts("checkpoint"))
 
 
 def recorder(into: dict[Site, torch.Tensor]) -> Observer:

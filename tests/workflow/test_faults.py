@@ -43,11 +43,6 @@ def until(condition: Callable[[], object], process: subprocess.Popen[str]) -> No
         time.sleep(0.002)
 
 
-def parts(workspace: Workspace) -> list[Path]:
-    """Files being written: temporary names beside the final ones."""
-    return [path for path in (workspace.folder / SHARDS).glob(".*.part") if path.stat().st_size]
-
-
 def jobs_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     """Everything that a Snakemake has started."""
     return psutil.Process(process.pid).children(recursive=True)
@@ -66,7 +61,8 @@ def restarts(workspace: Workspace, whole: Workspace, unlock: bool = False) -> No
 
 def test_a_job_killed_in_the_middle_of_writing(unbuilt, done):
     process = unbuilt.start(*SMALL, "--", RELATIONS)
-    until(lambda: parts(unbuilt), process)
+    # Files being written have temporary names beside the final ones.
+    until(lambda: any(path.stat().st_size for path in (unbuilt.folder / SHARDS).glob(".*.part")), process)
     for job in jobs_of(process):
         job.kill()
     output, _ = process.communicate(timeout=WAIT)

@@ -18,8 +18,6 @@ def leave_out(workspace: Workspace, study: str) -> None:
     shutil.rmtree(workspace.folder / "workflow/lib/attention_atlas/studies" / study)
     for path in ("rules/{}.smk", "schemas/studies/{}.yaml", "resources/published/{}.csv"):
         (workspace.folder / "workflow" / path.format(study)).unlink()
-    for script in (workspace.folder / "workflow/scripts").glob(f"{study}_*.py"):
-        script.unlink()
     config = read_configuration(workspace.folder)
     for run in config["runs"].values():
         run.pop(study, None)

@@ -46,19 +46,6 @@ atlas:
 """
 
 
-@pytest.fixture
-def outer(tmp_path: Path) -> Path:
-    """A folder with another workflow, beside a copy of this one, which is its module."""
-    (tmp_path / "atlas").mkdir()
-    copy_workflow(tmp_path / "atlas")
-    folder = tmp_path / "outer"
-    (folder / "trees").mkdir(parents=True)
-    (folder / "trees" / "mine.conllu").touch()
-    (folder / "Snakefile").write_text(SNAKEFILE, encoding="utf-8")
-    (folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
-    return folder
-
-
 def files_below(folder: Path) -> set[str]:
     """All files, without what Snakemake and Python keep."""
     paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
@@ -66,7 +53,15 @@ def files_below(folder: Path) -> set[str]:
 
 
 @pytest.mark.long
-def test_a_figure_is_built_in_the_outer_folder_and_nothing_elsewhere(outer):
+def test_a_figure_is_built_in_the_outer_folder_and_nothing_elsewhere(tmp_path):
+    # Another workflow, beside a copy of this one, which is its module.
+    (tmp_path / "atlas").mkdir()
+    copy_workflow(tmp_path / "atlas")
+    outer = tmp_path / "outer"
+    (outer / "trees").mkdir(parents=True)
+    (outer / "trees" / "mine.conllu").touch()
+    (outer / "Snakefile").write_text(SNAKEFILE, encoding="utf-8")
+    (outer / "config.yaml").write_text(CONFIG, encoding="utf-8")
     before = files_below(outer.parent)
     clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE", "PYTHONPATH")}
     command = [sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all"]

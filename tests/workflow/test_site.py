@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -13,25 +12,19 @@ from attention_atlas.workflow.study import artifacts, studies
 pytestmark = pytest.mark.long
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built elsewhere."""
-    folder = tmp_path_factory.mktemp("site")
+def test_the_page_of_a_paper_has_every_artefact_with_pictures_of_the_published_run_and_the_errata(tmp_path):
+    site = tmp_path / "site"
     configuration = {
         "INHERIT": str(ROOT / "mkdocs.yml"),
         "docs_dir": str(ROOT / "docs"),
-        "site_dir": str(folder / "site"),
+        "site_dir": str(site),
         "hooks": [str(ROOT / "tools/site_hook.py")],
     }
-    path = folder / "mkdocs.yml"
+    path = tmp_path / "mkdocs.yml"
     path.write_text(yaml.safe_dump(configuration), encoding="utf-8")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(path)]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    return folder / "site"
-
-
-def test_the_page_of_a_paper_has_every_artefact_with_pictures_of_the_published_run_and_the_errata(site):
     places = {study: f"studies/{study}.html" for study in studies()} | {"atlas": "atlas.html", "scoreboard": "results.html"}
     pages = {name: (site / place).read_text(encoding="utf-8") for name, place in places.items()}
     for study, artifact in artifacts():
