@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from conftest import ROOT
 from scipy.stats import pearsonr, spearmanr
 
 from attention_atlas.corpora.text import parallel_records
 from attention_atlas.studies.michel2019.tables import curve_of, mean_score
+from attention_atlas.workflow.config import read_configuration
 
 
 def test_real_translations_are_read(mirror):
@@ -17,6 +19,13 @@ def test_real_translations_are_read(mirror):
         assert lengths.min() > 0
         # Lines that slip against each other would not be of like length.
         assert np.corrcoef(lengths.T)[0, 1] > 0.7
+
+
+def test_the_registry_names_the_files_that_are_there(mirror):
+    named = {entry["source"].get("mirror", "") for entry in read_configuration(ROOT)["corpora"].values()}
+    files = {path for path in named if path.startswith("multi30k/")}
+    assert len(files) == 8
+    assert all((mirror / path).is_file() for path in files)
 
 
 def test_the_model_translates_with_all_heads_and_not_without_cross_attention(table):

@@ -6,6 +6,7 @@ import pytest
 import yaml
 from small_config import SHIPPED, SMALL, changed, give_model
 
+from attention_atlas.workflow import check
 from attention_atlas.workflow.check import check_corpus, check_run, fault_of
 from attention_atlas.workflow.config import merged, resolve
 from attention_atlas.workflow.requirements import (
@@ -169,6 +170,13 @@ def test_a_users_file_is_compared_with_what_its_entry_says(tmp_path, entry, cont
     assert message.startswith(str(path) if fault else "")
     assert fault in message
     assert bool(message) == bool(fault)
+
+
+def test_disk_that_does_not_suffice_is_a_failure(complete, monkeypatch):
+    assert checked()[1]
+    monkeypatch.setattr(check, "disk_space", lambda config, needed: ("Too small.", False))
+    text, good = checked()
+    assert (text.splitlines()[1], good) == ("Too small.", False)
 
 
 @pytest.mark.parametrize(
