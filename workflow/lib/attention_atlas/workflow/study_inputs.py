@@ -288,9 +288,7 @@ class StudyInputs(SharedInputs):
 
     @of_job
     def limits(self, wildcards: Wildcards, /, *same: str, **roles: str | tuple[str, ...]) -> dict[str, int]:
-        """The same for each parameter: parameter (or `same`) -> role, or role and keys of a setting, see `bounded`; 0 for a role
-        that the run does not name.
-        """
+        """Parameter (or `same`) -> role, or role and keys of a setting, see `bounded`; 0 for a role that the run lacks."""
         named = {**dict(zip(same, same, strict=True)), **roles}
         unnamed = self.study.roles.keys() - study_corpora(self.config, wildcards.run, self.study.id)
         functions = {name: self.limit(role) if isinstance(role, str) else self.bounded(*role) for name, role in named.items()}
