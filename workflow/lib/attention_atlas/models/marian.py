@@ -99,6 +99,14 @@ def _sentencepiece(path: Path) -> Any:
     return proto
 
 
+def configuration(size: int, width: int, positions: int, **more: Any) -> Any:
+    """The configuration of a model by the size of its vocabulary, the width of its states, and its number of positions."""
+    from transformers import MarianConfig
+
+    shape: dict[str, Any] = {"vocab_size": size, "d_model": width, "max_position_embeddings": positions}
+    return MarianConfig(**shape, activation_function="relu", scale_embedding=True, forced_eos_token_id=None, **more)
+
+
 SPECIAL = ("<s>", PAD, END, UNKNOWN)  # first entries of every dictionary, which its file does not list
 _PAD, _END, _UNKNOWN = 1, 2, 3  # ids of the last three
 _CONTINUED = "@@"  # end of a subword inside a word, in fairseq's dictionary
@@ -115,7 +123,6 @@ _NEVER = -1e9  # logit of an entry that the model cannot translate to
 def convert_fairseq(checkpoint: str | Path, dictionary: str | Path, merges: str | Path, folder: str | Path) -> None:
     """Write configuration, weights and tokenizer of a translation model."""
     from safetensors.torch import save_file
-    from transformers import MarianConfig
 
     settings, state = read_checkpoint(checkpoint)
     entries = _dictionary(dictionary, state["encoder.embed_tokens.weight"].shape[0])
@@ -129,9 +136,8 @@ def convert_fairseq(checkpoint: str | Path, dictionary: str | Path, merges: str 
     }
     # fairseq starts a translation with the end-of-sentence token.
     ids = {"pad_token_id": _PAD, "eos_token_id": _END, "bos_token_id": 0, "decoder_start_token_id": _END}
-    shape = {"vocab_size": size, "d_model": settings.encoder_embed_dim, "max_position_embeddings": _positions(settings)}
-    options = {"activation_function": "relu", "scale_embedding": True, "forced_eos_token_id": None}
-    config = MarianConfig(**shape, **of_sides, **ids, **options, architectures=["MarianMTModel"])
+    config = configuration(size, settings.encoder_embed_dim, _positions(settings), **of_sides, **ids)
+    config.architectures = ["MarianMTModel"]
     with whole_files(folder, ("model.safetensors", *FILES)) as scratch:
         tokenizer.save_pretrained(scratch)
         save_file(weights, scratch / "model.safetensors", metadata={"format": "pt"})

@@ -34,6 +34,11 @@ def _better_direction(table: pd.DataFrame) -> pd.DataFrame:
     return rows.drop_duplicates(PLACE)
 
 
+def _chance_of_antecedents(table: pd.DataFrame) -> dict[str, float]:
+    """How often a candidate drawn at random is an antecedent, over all mentions: what a head without the effect reaches."""
+    return {"coreference": float(table.loc[table["mention_type"] == "all", "chance"].iloc[0])}
+
+
 _SURFACE = {
     "entropy": Measure("entropy", "Entropy of attention", "Figure 4", "nats", "broad attention", "attention to few tokens"),
     "sep": Measure("to_sep", "Attention to [SEP]", "Figure 2", "share", "more attention to [SEP]"),
@@ -99,8 +104,7 @@ MEASURES = (
         ("mention_type", *PLACE, "accuracy", *INTERVAL, "chance", "n"),
         "mentions",
         group=LINGUISTIC,
-        # How often a candidate drawn at random is an antecedent.
-        chances=lambda table: {"coreference": float(table.loc[table["mention_type"] == "all", "chance"].iloc[0])},
+        chances=_chance_of_antecedents,
     ),
 )
 """Measures of single heads that the atlas takes from tables of this study."""
