@@ -22,12 +22,11 @@ from attention_atlas.methods.dropped import RecordsByCorpus, dropped_records
 from attention_atlas.published.compare import CLOSE, EXACT, NO, Claim, Measured, all_hold, claims_table, compare, value_table
 from attention_atlas.published.matching import Quantity, measure, quantities
 from attention_atlas.published.values import Published, load_published
-from attention_atlas.stats.intervals import LEVEL, expanded_level, level_of_parts
+from attention_atlas.stats.intervals import LEVEL, Floats, expanded_level, level_of_parts
 from attention_atlas.stats.ranks import spearman
 from attention_atlas.studies.tenney2019.summary import (
     MOST_AT_LIMIT,
     RISING,
-    Floats,
     centre_of_gravity,
     divergence_of_weights,
     weights_on_all_layers,
