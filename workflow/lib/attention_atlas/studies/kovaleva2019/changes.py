@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy.stats import spearmanr
-from sklearn.metrics import confusion_matrix
 
 from attention_atlas.attention.cache import Attention, widened, with_attention
 from attention_atlas.corpora.alignment import SPECIAL
@@ -331,8 +330,9 @@ def corrections(held_out: pd.DataFrame, annotator: str, resamples: int, seed: in
     """[1 + resample, class, class] matrices that turn an annotator's shares of classes into those that labels would give, from
     labelled maps with their classes on held-out layers: of all, and resampled by head, whose maps are alike.
     """
-    heads = [rows for _, rows in held_out.groupby(["layer", "head"])]
-    counts = np.stack([confusion_matrix(rows["label"], rows[annotator], labels=CLASSES) for rows in heads])
+    head = held_out.groupby(["layer", "head"]).ngroup()
+    counts = np.zeros((head.max() + 1, len(CLASSES), len(CLASSES)))
+    np.add.at(counts, (head, held_out["label"].map(CLASSES.index), held_out[annotator].map(CLASSES.index)), 1)
     drawn = np.concatenate([np.ones((1, len(counts))), *resampled_counts(len(counts), resamples, seed)])
     confusion = np.tensordot(drawn, counts, 1)
     sizes = confusion.sum(axis=-1, keepdims=True)
