@@ -35,16 +35,16 @@ corpora:
   sample-segments: {limit: 12, shard: 12}
   sample-trees: {limit: 120, shard: 64}
   sample-trees-train: {limit: 100, shard: 100}
-  sample-questions: {limit: 10, shard: 10, max_tokens: 96}
+  sample-questions: {limit: 6, shard: 6, max_tokens: 96}
   sample-questions-train: {limit: 24, shard: 24, max_tokens: 96}
-  sample-mrpc: {limit: 8, shard: 8}
+  sample-mrpc: {limit: 5, shard: 5}
   sample-mrpc-train: {limit: 16, shard: 16}
   sample-frames: {limit: 12, shard: 12}
   sample-parallel: {limit: 5, shard: 5}
   sample-parallel-train: {limit: 64, shard: 64}
   sample-edges: {limit: 24, shard: 24}
   sample-keyphrases: {limit: 14, shard: 14}
-  sample-keyphrases-test: {skip: 4, limit: 5, shard: 5}
+  sample-keyphrases-test: {skip: 4, limit: 3, shard: 3}
   sample-keyphrases-train: {limit: 12, shard: 12}
   sample-coreference: {limit: 16, shard: 16}
 runs:
@@ -69,7 +69,7 @@ runs:
       resamples: 100
       shuffles: 200
       head_scores: {inputs: 8, random_models: 3}
-      causal_effects: {heads: 3, words: 6, placebos: 1, loss_words: 4}
+      causal_effects: {heads: 2, words: 4, placebos: 1, loss_words: 2}
     stefanik2021: {resamples: 100, fits: 10, folds: 3, permutations: 1, random_orders: 1, step: 50}
     kovaleva2019:
       resamples: 100
@@ -122,7 +122,7 @@ class Workspace:
         # Tests read the log of every job, which the profile leaves out.
         program = [str(ROOT / "tests" / "warm_snakemake.py")] if self.warm else ["-m", "snakemake"]
         command = [sys.executable, *program, "--quiet", "host"]
-        command += ["--workflow-profile", "workflow/profiles/local", "--cores", "2"]
+        command += ["--workflow-profile", "workflow/profiles/local", "--cores", "2", "--max-jobs-per-timespan", "100/1s"]
         clean = {name: value for name, value in os.environ.items() if name not in ("ATLAS_DATA", "SNAKEMAKE_PROFILE")}
         return subprocess.Popen(
             [*command, *arguments],

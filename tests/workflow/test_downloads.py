@@ -51,6 +51,7 @@ def planned(hub: Hub, workspace: Workspace) -> str:
     return workspace.snakemake("--dry-run", *OPTIONS, CARD, *EXAMPLES, **variables(hub, workspace)).stdout
 
 
+@pytest.mark.long
 def test_a_run_keeps_the_commit_that_it_fetched(workspace, hub):
     (workspace.folder / "mine.yaml").write_text(OVERLAY, encoding="utf-8")
     # A dry run asks the hub for nothing, also where the commit is not known.
