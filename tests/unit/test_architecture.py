@@ -36,11 +36,7 @@ def imports_of(path: Path) -> set[str]:
     return names
 
 
-IMPORTS = {
-    ".".join(path.relative_to(LIBRARY).with_suffix("").parts): imports_of(path)
-    for path in LIBRARY.rglob("*.py")
-    if "__pycache__" not in path.parts
-}
+IMPORTS = {".".join(path.relative_to(LIBRARY).with_suffix("").parts): imports_of(path) for path in LIBRARY.rglob("*.py")}
 
 
 def within(name: str, package: str) -> bool:

@@ -16,16 +16,11 @@ def claim(statement, verdict="holds", side="above", value=2.0, low=1.0, high=3.0
     return ["michel2019", statement, "ours", verdict, "gain", *interval]
 
 
-@pytest.fixture
-def folder(tmp_path):
+def test_a_sentence_has_numbers_of_the_tables_or_is_left_out(tmp_path):
     table = {"task": ["pos", "roles", "roles", "other"], "f1": [91.26, 70.0, 80.0, None]}
     write_table(pd.DataFrame(table), tmp_path / "tenney2019" / "figure1.tsv")
-    return tmp_path
-
-
-def test_a_sentence_has_numbers_of_the_tables_or_is_left_out(folder):
     claims = pd.DataFrame([claim("Section 4: a"), claim("Section 5: b", "undecided")], columns=NAMES)
-    known = numbers(folder, claims)
+    known = numbers(tmp_path, claims)
     templates = [
         'POS {{ n(cell("tenney2019/figure1", "f1", task="pos"), 1) }}, {{ n(-max("tenney2019/figure1", "f1", task="roles")) }}',
         'no value {{ cell("tenney2019/figure1", "f1", task="other") }}',
