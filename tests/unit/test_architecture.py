@@ -5,18 +5,16 @@ from pathlib import Path
 
 import pytest
 
-WORKFLOW = Path(__file__).parents[2] / "workflow"
-LIBRARY = WORKFLOW / "lib"
-PARTS = ("io", "stats", "corpora", "attention", "models", "methods", "studies", "figures")
-PARTS += ("published", "atlas", "scoreboard", "workflow")
+LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
+PARTS = {*"io stats corpora attention models methods studies figures published atlas scoreboard workflow".split()}
 STUDIES = sorted(path.parent.name for path in (LIBRARY / "attention_atlas" / "studies").glob("*/__init__.py"))
 FORBIDDEN = {
-    "io": {*PARTS} - {"io"},
-    "stats": {*PARTS} - {"io", "stats"},
-    "corpora": {*PARTS} - {"io", "corpora"},
-    "attention": {*PARTS} - {"io", "corpora", "attention"},
-    "models": {*PARTS} - {"io", "corpora", "attention", "models"},
-    "figures": {*PARTS} - {"io", "figures"},
+    "io": PARTS - {"io"},
+    "stats": PARTS - {"io", "stats"},
+    "corpora": PARTS - {"io", "corpora"},
+    "attention": PARTS - {"io", "corpora", "attention"},
+    "models": PARTS - {"io", "corpora", "attention", "models"},
+    "figures": PARTS - {"io", "figures"},
     "methods": {"studies", "atlas", "scoreboard", "workflow", "published", "figures"},
     "published": {"studies", "atlas", "scoreboard", "workflow"},
     "studies": {"atlas", "scoreboard"},
