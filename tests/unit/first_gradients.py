@@ -30,10 +30,7 @@ def saved_base(folder: Path) -> dict[str, object]:
 
 
 def first_gradients(fit: Callable[[], object], parts: Callable[[int], list[list[int]]]) -> tuple[torch.Tensor, float, int]:
-    """All gradients in one row, the loss and the number of parts of the first step of `fit`, a training without dropout.
-
-    parts: places of the examples in parts, for a batch of so many examples.
-    """
+    """All gradients in one row, the loss and the number of parts of the first step of `fit`, a training without dropout."""
     taken, step = [], PartsTrainer.training_step
 
     def first_step(self, model, inputs, num_items_in_batch=None):

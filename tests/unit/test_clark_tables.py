@@ -11,6 +11,7 @@ from attention_atlas.figures.marks import LEFT, RIGHT, draw_attention_lines
 from attention_atlas.figures.style import plt
 from attention_atlas.io.tables import RunLabel
 from attention_atlas.methods.options import AS_PUBLISHED, CORRECTED, alternatives, options_of
+from attention_atlas.studies.clark2019.figures import figure2
 from attention_atlas.studies.clark2019.syntax import table1
 from attention_atlas.studies.clark2019.tables import NOTES, options
 
@@ -166,3 +167,8 @@ def test_lines_run_from_attending_to_attended_words():
     # Words stand from top (2) to bottom (0); hardly visible and missing weights have no line.
     ends = [[tuple(point) for point in line] for line in axes.collections[0].get_segments()]
     assert ends == [[(LEFT, 2), (RIGHT, 0)], [(LEFT, 1), (RIGHT, 2)], [(LEFT, 0), (RIGHT, 0)]]
+
+
+def test_figure_2_has_heads_with_random_weights_if_there_are_any():
+    for random, weights in ((None, {"trained"}), (surface_frame(), {"trained", "random"})):
+        assert set(figure2(surface_frame(), random).frame["weights"]) == weights

@@ -182,6 +182,8 @@ def test_table1_has_every_state_and_the_majority(built):
     alone = 1.96 * np.sqrt(untrained["value"] * (100 - untrained["value"]) / 50 / 4)
     assert (untrained["ci_high"] - untrained["ci_low"]) / 2 > alone
     assert table["ci_high"].max() <= 100
+    low, high = table.loc[("mrpc", "f1", "untrained"), ["ci_low", "ci_high"]]
+    assert table1(built["scores"]).page["Pre-trained, no fine-tuning"][0].endswith(f"4 seeds) [{low:.1f}, {high:.1f}]")
 
 
 def test_published_values_are_compared_with_the_same_model_and_data_only(built):

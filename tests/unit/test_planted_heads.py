@@ -33,10 +33,7 @@ FOUND_BY = {
 
 
 def planted(seed):
-    """A decoder, and planted head -> layer and head, from 0; induction reads what the head of the previous token wrote.
-
-    Heads are at random places in different layers. All weights that are not planted are drawn like those of random models.
-    """
+    """A decoder, and planted head -> layer and head, from 0: a random place in a layer of its own; other weights are random."""
     generator = np.random.default_rng(seed)
     layers = generator.permutation(LAYERS)
     layers[:2].sort()
@@ -134,10 +131,7 @@ def score_claims(entry, job, null):
 
 
 def outcomes(folder, build):
-    """One row per seed, measure and head: columns of `score_claims`, and whether the head was planted for the measure.
-
-    build: seed -> model, and planted head -> layer and head.
-    """
+    """One row per seed, measure and head: columns of `score_claims`, and whether `build` (from a seed) planted it."""
     tokenizer = Tokenizer(WordLevel({f"w{piece}": piece for piece in range(VOCABULARY)}, unk_token="w0"))
     card = ModelCard(
         name="planted", origin="a folder", model_type="planted", layers=LAYERS, heads=HEADS, max_tokens=POSITIONS, cls=None,
