@@ -31,6 +31,8 @@ COPIED = {
 """Page of the site -> the file of the repository that it shows."""
 
 BLOCK = re.compile(r"^\{\{ (\w+)(?: ([\w-]+))? \}\}$", re.MULTILINE)
+TABLE = re.compile(r"^\|.*\|\n\|(?: ?-+ ?\|)+(?:\n\|.*\|)+$", re.MULTILINE)
+LONG = 60  # characters of a text that its column is widened for
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
@@ -66,4 +68,14 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
         # In the repository, the tables and figures of a paper have a page of their own.
         markdown = re.sub(rf"\]\(({'|'.join(studies())})\.md", rf"]({to_root}studies/\1.md", markdown)
         markdown = markdown.replace("studies/atlas.md", "atlas.md")
-    return BLOCK.sub(filled, markdown)
+    return TABLE.sub(_with_wide_columns, BLOCK.sub(filled, markdown))
+
+
+def _with_wide_columns(table: re.Match[str]) -> str:
+    """A table whose columns of long texts are marked: among many columns, browsers make them narrow and rows high."""
+    lines = table[0].splitlines()
+    rows = [re.split(r"(?<!\\)\|", re.sub(r"\]\([^)]*\)", "]", line))[1:-1] for line in lines]
+    longest = [max(map(len, column)) for column in zip(*rows, strict=False)]
+    titles = re.split(r"(?<!\\)\|", lines[0])[1:-1]
+    marked = (f"{title.rstrip()} {{: .wide }} " if n > LONG else title for title, n in zip(titles, longest, strict=True))
+    return "\n".join([f"|{'|'.join(marked)}|", *lines[1:]])

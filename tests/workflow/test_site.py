@@ -32,6 +32,7 @@ def test_the_page_of_a_paper_has_every_artefact_with_pictures_of_the_published_r
     for study in (study for study in studies().values() if not study.overview):
         assert pages[study.id].count('src="../results/laptop/') > 2
     assert all("how far it moves the result" in pages[name] for name in ("clark2019", "tenney2019"))
+    assert '<th class="wide">claim</th>' in pages["clark2019"]
     assert "none of their 13 values is compared" in pages["stefanik2021"]
     assert not (site / "results/laptop/clark2019.html").exists(), "one page for each paper"
     assert 'href="../../studies/clark2019.html' in (site / "results/laptop/index.html").read_text(encoding="utf-8")
