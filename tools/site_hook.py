@@ -32,7 +32,7 @@ COPIED = {
 
 BLOCK = re.compile(r"^\{\{ (\w+)(?: ([\w-]+))? \}\}$", re.MULTILINE)
 TABLE = re.compile(r"^\|.*\|\n\|(?: ?-+ ?\|)+(?:\n\|.*\|)+$", re.MULTILINE)
-LONG = 60  # characters of a text that its column is widened for
+LINK, LONG = re.compile(r"\]\([^)]*\)"), 60  # where a link leads; characters of a text that its column is widened for
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
@@ -73,9 +73,9 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 def _with_wide_columns(table: re.Match[str]) -> str:
     """A table whose columns of long texts are marked: among many columns, browsers make them narrow and rows high."""
-    lines = table[0].splitlines()
-    rows = [re.split(r"(?<!\\)\|", re.sub(r"\]\([^)]*\)", "]", line))[1:-1] for line in lines]
-    longest = [max(map(len, column)) for column in zip(*rows, strict=False)]
-    titles = re.split(r"(?<!\\)\|", lines[0])[1:-1]
-    marked = (f"{title.rstrip()} {{: .wide }} " if n > LONG else title for title, n in zip(titles, longest, strict=True))
-    return "\n".join([f"|{'|'.join(marked)}|", *lines[1:]])
+    first, *lines = table[0].splitlines()
+    titles, *rows = (re.split(r"(?<!\\)\|", line)[1:-1] for line in (first, *lines))
+    for column, title in enumerate(titles):
+        if any(len(LINK.sub("]", cell)) > LONG for row in rows for cell in row[column : column + 1]):
+            titles[column] = f"{title.rstrip()} {{: .wide }} "
+    return "\n".join([f"|{'|'.join(titles)}|", *lines])
