@@ -14,7 +14,6 @@ for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 gc.disable()  # until the modules of all tests are imported: that makes many objects, none of which goes
-
 TRIES = int(os.environ.get("ATLAS_FUZZ", "0"))
 settings.register_profile("atlas", derandomize=not TRIES, deadline=None, max_examples=TRIES or 100)
 settings.load_profile("atlas")

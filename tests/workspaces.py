@@ -119,7 +119,7 @@ class Workspace:
             listen_to_interrupts()
             before()
 
-        # Tests read the log of every job, which the profile leaves out.
+        # Tests read the log of every job, which the profile leaves out, and do not wait 5 s for the end of a run.
         program = [str(ROOT / "tests" / "warm_snakemake.py")] if self.warm else ["-m", "snakemake"]
         command = [sys.executable, *program, "--quiet", "host"]
         command += ["--workflow-profile", "workflow/profiles/local", "--cores", "2", "--max-jobs-per-timespan", "100/1s"]

@@ -8,7 +8,7 @@ import pytest
 LIBRARY = Path(__file__).parents[2] / "workflow" / "lib"
 PARTS = {*"io stats corpora attention models methods studies figures published atlas scoreboard workflow".split()}
 STUDIES = sorted(path.parent.name for path in (LIBRARY / "attention_atlas" / "studies").glob("*/__init__.py"))
-FORBIDDEN = {
+FORBIDDEN = {  # part -> parts that it must not import
     "io": PARTS - {"io"},
     "stats": PARTS - {"io", "stats"},
     "corpora": PARTS - {"io", "corpora"},
@@ -19,7 +19,6 @@ FORBIDDEN = {
     "published": {"studies", "atlas", "scoreboard", "workflow"},
     "studies": {"atlas", "scoreboard"},
 }
-"""Part -> parts that it must not import."""
 
 
 def imports_of(path: Path) -> set[str]:

@@ -10,6 +10,7 @@ import yaml
 from attention_atlas import __version__
 from attention_atlas.models.card import ModelCard, installed_versions, write_card
 from attention_atlas.workflow.artifacts import other_versions
+from attention_atlas.workflow.study import studies
 
 ROOT = Path(__file__).parents[2]
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
@@ -25,6 +26,11 @@ def test_version_and_date_of_the_last_release_agree():
     page = (ROOT / "workflow/resources/atlas/page.html").read_text(encoding="utf-8")
     cited = {"title": CITATION["title"], "author": CITATION["authors"][0]["name"], "version": "$version", "year": date[:4]}
     assert dict(re.findall(r"^  (\w+) = \{+(.+?)\}+,?$", page, re.MULTILINE)) == cited
+
+
+def test_every_study_is_cited():
+    papers = (study.title.partition(": ")[2].removesuffix(" (slides)") for study in studies().values() if not study.overview)
+    assert [paper for paper in papers if not any(paper in cited["title"] for cited in CITATION["references"])] == []
 
 
 def test_results_of_other_versions_are_told_at_the_start(tmp_path, monkeypatch):

@@ -14,12 +14,8 @@ pytestmark = pytest.mark.long
 
 def test_the_page_of_a_paper_has_every_artefact_with_pictures_of_the_published_run_and_the_errata(tmp_path):
     site = tmp_path / "site"
-    configuration = {
-        "INHERIT": str(ROOT / "mkdocs.yml"),
-        "docs_dir": str(ROOT / "docs"),
-        "site_dir": str(site),
-        "hooks": [str(ROOT / "tools/site_hook.py")],
-    }
+    folders = {"docs_dir": str(ROOT / "docs"), "site_dir": str(site)}
+    configuration = {"INHERIT": str(ROOT / "mkdocs.yml"), **folders, "hooks": [str(ROOT / "tools/site_hook.py")]}
     path = tmp_path / "mkdocs.yml"
     path.write_text(yaml.safe_dump(configuration), encoding="utf-8")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(path)]
