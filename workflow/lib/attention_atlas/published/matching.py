@@ -39,12 +39,12 @@ class Sameness(NamedTuple):
 
 
 class MeasuredNumber(NamedTuple):
-    """The measured value of one published number: in the published unit, with its interval, its n, and its (first) row."""
+    """The measured value of one published number: in the published unit, with its interval, its n, and its rows."""
 
     value: Scalar
     interval: tuple[float | None, float | None]
     n: int | None
-    row: Mapping[str, Any]
+    rows: pd.DataFrame
 
 
 class Quantity(NamedTuple):
@@ -61,7 +61,7 @@ class Tables:
 
     def __init__(self, frames: Mapping[str, pd.DataFrame]) -> None:
         self.frames = frames
-        self._texts: dict[tuple[str, str], pd.Series] = {}  # columns that select rows, as texts
+        self._texts: dict[tuple[str, str], np.ndarray] = {}  # columns that select rows, as texts
 
     def rows(self, cell: Cell) -> pd.DataFrame:
         """The rows that a cell names, or NotMeasured."""
@@ -75,13 +75,13 @@ class Tables:
             if (cell.artefact, name) not in self._texts:
                 self._texts[cell.artefact, name] = _as_text(frame[name])
             choices = [f"{frame[name].max():g}"] if value == "last" else value.split("|")
-            selected &= self._texts[cell.artefact, name].isin(choices).to_numpy()
+            selected &= np.logical_or.reduce([self._texts[cell.artefact, name] == choice for choice in choices])
         if cell.where and not selected.any():
             for name, unit in (("layer", "layers"), ("head", "heads per layer")):
                 if name in cell.where and cell.where[name].isdigit() and int(cell.where[name]) > frame[name].max():
                     raise SmallerModel(f"this run's model has {frame[name].max():.0f} {unit}")
             raise NotMeasured(f"no row with {in_words(cell.where)} in {cell.artefact}.tsv of this run")
-        return frame[selected]
+        return frame.take(np.flatnonzero(selected))
 
     def number(self, number: Number) -> MeasuredNumber:
         """The measured value of a published number, in the published unit, or NotMeasured."""
@@ -103,10 +103,10 @@ class Tables:
         elif aggregate is None and len(rows) > 1:
             place = f"{cell.artefact} has {len(rows)} rows with {in_words(cell.where)}"
             raise AtlasError(f"published values: {place}; name one, or mean({column}).")
-        row = {str(name): rows[name].iloc[0] for name in rows}
-        n = int(row[cell.n]) if cell.n and pd.notna(row[cell.n]) else None
-        if isinstance(row[column], str) and isinstance(scalar(row[column]), str):
-            return MeasuredNumber(row[column], (None, None), n, row)
+        first = rows[column].iloc[0]
+        n = int(rows[cell.n].iloc[0]) if cell.n and pd.notna(rows[cell.n].iloc[0]) else None
+        if isinstance(first, str) and isinstance(scalar(first), str):
+            return MeasuredNumber(first, (None, None), n, rows)
 
         def scaled(name: str) -> float:
             values = rows[name].astype(float)
@@ -116,7 +116,7 @@ class Tables:
         value = scaled(column)
         whole = isinstance(number.target, int) and value.is_integer()
         low, high = (scaled(name) for name in interval_columns) if interval_columns else (None, None)
-        return MeasuredNumber(int(value) if whole else value, (low, high), n, row)
+        return MeasuredNumber(int(value) if whole else value, (low, high), n, rows)
 
 
 def measure(
@@ -192,6 +192,7 @@ def _measured(value: Published, tables: Tables, labels: Mapping[str, RunLabel]) 
     if not ours:
         return Measured(None, NO, _sentences(missing, value.fault), obstacle=obstacle)
     first = ours[0][1]
+    row = {name: first.rows[name].iloc[0] for name in first.rows} if value.remark else {}
     comparable, why = _with_size(value, kind, first.n)
     if missing:
         count_note = f"{len(ours)} of {len(compared)} values"
@@ -202,7 +203,7 @@ def _measured(value: Published, tables: Tables, labels: Mapping[str, RunLabel]) 
     return Measured(
         values if len(compared) > 1 and not parts[0] else joined(values, parts),
         comparable,
-        _sentences(why, value.remark.format_map(first.row), value.fault),
+        _sentences(why, value.remark.format_map(row), value.fault),
         *(first.interval if len(compared) == 1 else (None, None)),
         first.n,
         numbers,
@@ -215,11 +216,11 @@ def in_words(where: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in where.items())
 
 
-def _as_text(column: pd.Series) -> pd.Series:
+def _as_text(column: pd.Series) -> np.ndarray:
     """A column as texts: whole numbers without a decimal point, whatever their type."""
     if pd.api.types.is_float_dtype(column):
-        return column.map(lambda number: "" if pd.isna(number) else f"{number:g}")
-    return column.astype(str)
+        column = column.map(lambda number: "" if pd.isna(number) else f"{number:g}")
+    return column.astype(str).to_numpy(dtype=object)
 
 
 def _sentences(*parts: str) -> str:
