@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.text import Text
-from matplotlib.transforms import Bbox
+from matplotlib.transforms import Bbox, TransformedBbox
 
 from attention_atlas.io.files import whole_file
 from attention_atlas.io.tables import RunLabel, write_table
@@ -147,17 +147,20 @@ class DrawnFigure:
 
 def lay_out(figure: Figure, footnote: str) -> Bbox:
     """Fix the layout of a figure, once for all formats, and write its footnote below; returns the bounds to save, in inches."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine(None)
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine(None)
     for legend in figure.legends:
         # In figure coordinates: `savefig` enlarges the figure's box by the footnote, which would move the legend.
         if legend.get_bbox_to_anchor() is figure.bbox:
             legend.set_bbox_to_anchor((0.0, 0.0, 1.0, 1.0), transform=figure.transFigure)
     width = figure.get_figwidth()
-    bottom = min(0.0, figure.get_tightbbox().y0 / figure.get_figheight())
+    drawn = figure.get_tightbbox()
+    bottom = min(0.0, drawn.y0 / figure.get_figheight())
     note = figure.text(0.5, bottom, "", ha="center", va="top", fontsize=_FOOTNOTE, color=NOTE, linespacing=1.3)
     _wrap(note, footnote, (width - 2 * _MARGIN) * figure.dpi)
-    content = figure.get_tightbbox().padded(_MARGIN)
+    content = Bbox.union([drawn, TransformedBbox(note.get_window_extent(), figure.dpi_scale_trans.inverted())]).padded(_MARGIN)
     # Keep the declared width, so that the printed size is right, unless something exceeds it.
     return Bbox.union([content, Bbox.from_bounds(0, 0, width, figure.get_figheight())])
 
