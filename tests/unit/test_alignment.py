@@ -6,25 +6,18 @@ import tempfile
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_tokenizer import LETTERS, word_pieces
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from attention_atlas.corpora.alignment import WordPieces
 from attention_atlas.errors import AtlasError
 
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TEXT = ["the cat sat on the mat", "in one big house the cats sat", "houses are big, and cats are small"]
 
 
 def bert_like() -> Tokenizer:
     """WordPiece."""
-    entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "cat", "sat", "un", "##aff", "##able", "house", ",", ".", "'"]
-    entries += [*LETTERS, *("##" + letter for letter in LETTERS)]
-    tokenizer = Tokenizer(models.WordPiece({e: i for i, e in enumerate(entries)}, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS]:0 $A:0 [SEP]:0", pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
+    tokenizer = word_pieces(["the", "cat", "sat", "un", "##aff", "##able", "house", ",", ".", "'"])
     tokenizer.add_special_tokens(["[PAD]", "[UNK]", "[CLS]", "[SEP]"])
     return tokenizer
 

@@ -9,18 +9,13 @@ from attention_atlas.workflow.study import studies
 
 FIGURES = {(study, item.id): item for study in studies() for item in shown(study) if item.kind == "figure"}
 CASES = [(study, case) for study, cases in INPUTS.items() for case in cases]
-SLOW = {("clark2019", "figure3"), ("kovaleva2019", "figure6"), ("tenney2019", "figure3"), ("tenney2019", "figure_a3")}
-"""Drawn by the code of another figure of the same study, or of many parts."""
 
 
 def test_every_figure_has_inputs_of_the_largest_shape():
     assert {(study, case.partition(" ")[0]) for study, case in CASES} == {*FIGURES}
 
 
-@pytest.mark.parametrize(
-    ("study", "case"),
-    [pytest.param(*case, marks=pytest.mark.long if case in SLOW else (), id=" ".join(case)) for case in CASES],
-)
+@pytest.mark.parametrize(("study", "case"), CASES, ids=map(" ".join, CASES))
 def test_a_figure_of_the_largest_shape_can_be_read(study, case, tmp_path):
     item = FIGURES[study, case.partition(" ")[0]]
     # Another label for each role, and for each of the eight members of a group, such as tasks.

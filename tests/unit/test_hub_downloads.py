@@ -39,8 +39,7 @@ def test_what_the_hub_does_not_give_is_named(hub, tmp_path):
     assert "model a/tiny at 33333333: the hub has this repository, but" in absent
     hub.gated.add("models/a/tiny")
     assert "model a/tiny at main: its owner asks for an account" in refused(model)
-    # Nothing listens on this port.
-    without_network = refused(model, HF_ENDPOINT="http://127.0.0.1:9")
+    without_network = refused(model, HF_ENDPOINT="http://127.0.0.1:9")  # nothing listens on this port
     assert "put the files under data_mirror (or ATLAS_DATA) as hub/models/a/tiny" in without_network
 
 

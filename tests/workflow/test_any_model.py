@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pandas as pd
+import pytest
 import torch
 import yaml
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
@@ -38,6 +39,7 @@ def save_decoder(folder: Path) -> None:
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **names).save_pretrained(folder)
 
 
+@pytest.mark.long
 def test_the_atlas_of_a_decoder_on_plain_sentences(workspace):
     save_decoder(workspace.folder / "decoder")
     # As bytes the second sentence is longer than the model can read.

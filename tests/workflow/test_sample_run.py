@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from planned_jobs import jobs_in
 from rules_text import MEASURED, RULES, bases_of, every_rule, rules_of
-from workspaces import EDGE_TASK, OVERLAY, ROOT, SHOWN_BY_JOBS, SMALL, Workspace, digests
+from workspaces import EDGE_TASK, LAYERS, OVERLAY, ROOT, SHOWN_BY_JOBS, SMALL, Workspace, digests
 
 from attention_atlas.atlas.page import data_of_page
 from attention_atlas.methods.head_types import FEATURES, TYPES, UNNAMED, fits
@@ -81,13 +81,13 @@ def table(done: Workspace, name: str) -> pd.DataFrame:
 
 def test_tables_of_clark2019_and_guan2020_hold_what_they_must(done):
     heads, table1 = table(done, "clark2019/dependency_heads"), table(done, "clark2019/table1")
-    assert (heads.groupby("relation").size() == 6 * 12 * 2).all()
+    assert (heads.groupby("relation").size() == LAYERS * 12 * 2).all()
     assert ((heads["correct"] / heads["n"] - heads["accuracy"]).abs() < 1e-5).all()
     best = heads[heads["relation"].isin(table1["relation"])].groupby("relation")["accuracy"].max()
     assert np.allclose(table1.set_index("relation")["accuracy"], best[table1["relation"]], atol=1e-5)
     assert table1["accuracy"].between(table1["accuracy_ci_low"], table1["accuracy_ci_high"]).all()
     distances = table(done, "clark2019/head_distances")
-    assert len(distances) == 72 * 71 / 2
+    assert len(distances) == 36 * 35 / 2
     assert distances["js"].between(0, np.log(2)).all()
     coreference = table(done, "clark2019/table2").set_index(["system", "mention_type"])
     heads = table(done, "clark2019/coreference_heads").query("mention_type == 'all'")
@@ -104,12 +104,12 @@ def test_tables_of_clark2019_and_guan2020_hold_what_they_must(done):
 
 def test_the_atlas_has_all_measures_and_the_scoreboard_all_values(done):
     heads, measures = table(done, "atlas/heads"), table(done, "atlas/measures")
-    assert heads[["model", "layer", "head"]].drop_duplicates().shape[0] == len(heads) == 72
+    assert heads[["model", "layer", "head"]].drop_duplicates().shape[0] == len(heads) == 36
     assert measures["note"].isna().all(), "every measure has values"
     assert set(measures["measure"]) <= set(heads.columns)
     page = (done.folder / "results/sample/atlas/atlas.html").read_text(encoding="utf-8")
     assert len(page.encode()) <= 3_000_000, "it opens fast"
-    assert (data_of_page(page)["layers"], data_of_page(page)["heads"]) == (6, 12)
+    assert (data_of_page(page)["layers"], data_of_page(page)["heads"]) == (3, 12)
     values, board = table(done, "comparison"), table(done, "scoreboard").set_index("study")
     sizes = [len(pd.read_csv(path, sep="\t")) for path in (done.folder / "results/sample").glob("*2*/comparison.tsv")]
     assert (len(sizes), sum(sizes)) == (6, len(values))
