@@ -32,7 +32,8 @@ COPIED = {
 
 BLOCK = re.compile(r"^\{\{ (\w+)(?: ([\w-]+))? \}\}$", re.MULTILINE)
 TABLE = re.compile(r"^\|.*\|\n\|(?: ?-+ ?\|)+(?:\n\|.*\|)+$", re.MULTILINE)
-LINK, LONG = re.compile(r"\]\([^)]*\)"), 60  # where a link leads; characters of a text that its column is widened for
+LINK = re.compile(r"\]\([^)]*\)")  # where a link leads
+LONG = 60  # characters of a text that its column is widened for
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:

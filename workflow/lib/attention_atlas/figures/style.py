@@ -20,7 +20,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.text import Text
-from matplotlib.transforms import Bbox, TransformedBbox
+from matplotlib.transforms import Bbox
 
 from attention_atlas.io.files import whole_file
 from attention_atlas.io.tables import RunLabel, write_table
@@ -160,7 +160,7 @@ def lay_out(figure: Figure, footnote: str) -> Bbox:
     bottom = min(0.0, drawn.y0 / figure.get_figheight())
     note = figure.text(0.5, bottom, "", ha="center", va="top", fontsize=_FOOTNOTE, color=NOTE, linespacing=1.3)
     _wrap(note, footnote, (width - 2 * _MARGIN) * figure.dpi)
-    content = Bbox.union([drawn, TransformedBbox(note.get_window_extent(), figure.dpi_scale_trans.inverted())]).padded(_MARGIN)
+    content = Bbox.union([drawn, note.get_window_extent().transformed(figure.dpi_scale_trans.inverted())]).padded(_MARGIN)
     # Keep the declared width, so that the printed size is right, unless something exceeds it.
     return Bbox.union([content, Bbox.from_bounds(0, 0, width, figure.get_figheight())])
 
